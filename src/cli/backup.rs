@@ -8,7 +8,7 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use crate::finding::{one_line, quoted};
-use crate::ledger::BackedUp;
+use crate::ledger::CopiedLedger;
 use crate::report::plural;
 use crate::runs::{BackupRefusal, RestoredLedger, restore as put_back};
 
@@ -16,25 +16,37 @@ use crate::runs::{BackupRefusal, RestoredLedger, restore as put_back};
 const MINUTE: &str = "%Y-%m-%d %H:%M UTC";
 
 pub(super) async fn back_up(context: &Context, folder: &Path) -> Result<u8, Failure> {
-    let BackedUp { runs, rows, without_copies } = context.back_up(folder).await?;
-    let (place, shown) = (context.place()?, folder.display().to_string());
+    let (copied, shown) = (context.back_up(folder).await?, folder.display().to_string());
+    // Without the options of this call: a backup is looked at as the ledger in a state folder.
+    let rest = format!(
+        "it has people's numbers and texts; what is sent from now on it does not know\n\
+         next: campaign ledger check --state-dir {}\n",
+        quoted(&shown)
+    );
+    tell(context, &shown, copied, ("as it was now", &rest))
+}
+
+/// Tells that a place has the ledger, how it has it, and what comes of that.
+pub(super) fn tell(
+    context: &Context,
+    to: &str,
+    CopiedLedger { runs, rows, without_copies }: CopiedLedger,
+    (how, rest): (&str, &str),
+) -> Result<u8, Failure> {
     if context.output.json {
         context.output.object(&json!({
-            "from": place, "to": shown, "runs": runs, "rows": rows, "without_copies": without_copies, "exit": exit::FINE,
+            "from": context.place()?, "to": to, "runs": runs, "rows": rows, "without_copies": without_copies,
+            "exit": exit::FINE,
         }));
         return Ok(exit::FINE);
     }
     let held = format!("{} with {}", plural(runs, "run"), plural(rows, "row"));
-    let mut text = format!(
-        "`{shown}` has the ledger as it was now: {held}, the suppression list, receipts, plans and schedules\n"
-    );
+    let mut text =
+        format!("`{to}` has the ledger {how}: {held}, the suppression list, receipts, plans and schedules\n");
     if without_copies > 0 {
         text += &format!("{} had no copies any more, and cannot be gone on with\n", plural(without_copies, "run"));
     }
-    text += "it has people's numbers and texts; what is sent from now on it does not know\n";
-    // Beside what the command itself was given: a backup is looked at as the ledger in a state folder.
-    text += &format!("next: campaign ledger check --state-dir {}\n", quoted(&shown));
-    context.output.done(&text, exit::FINE);
+    context.output.done(&(text + rest), exit::FINE);
     Ok(exit::FINE)
 }
 

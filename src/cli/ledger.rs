@@ -8,7 +8,7 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use crate::finding::{one_line, quoted};
-use crate::ledger::{NoPostgresAddress, PostgresAddress, PostgresLedger, TakenOver};
+use crate::ledger::{NoPostgresAddress, PostgresAddress, PostgresLedger};
 use crate::report::plural;
 use crate::runs::{CheckedLedger, LedgerProblem, check_ledger};
 
@@ -28,24 +28,12 @@ async fn copy(context: &Context, to: &LedgerUrl) -> Result<u8, Failure> {
     let (from, place) = (context.ledger_in_a_file().await?, context.place()?);
     let copied = PostgresLedger::take_over(&address, &from).await;
     from.close().await;
-    let TakenOver { runs, rows, without_copies } = copied?;
-    let (shown, next) = (address.shown(), format!("ledger check --ledger {}", quoted(address.repeatable())));
-    if context.output.json {
-        context.output.object(&json!({
-            "from": place, "to": shown, "runs": runs, "rows": rows, "without_copies": without_copies, "exit": exit::FINE,
-        }));
-        return Ok(exit::FINE);
-    }
-    let held = format!("{} with {}", plural(runs, "run"), plural(rows, "row"));
-    let mut text =
-        format!("`{shown}` has the ledger now: {held}, the suppression list, receipts, plans and schedules\n");
-    if without_copies > 0 {
-        text += &format!("{} had no copies any more, and cannot be gone on with\n", plural(without_copies, "run"));
-    }
-    text += &format!("what is in `{place}` stays as it was, and sends nothing any more\n");
-    text += &format!("next: {}, and from then on `--ledger` or CAMPAIGN_LEDGER\n", context.output.command(next));
-    context.output.done(&text, exit::FINE);
-    Ok(exit::FINE)
+    let next = context.output.command(format!("ledger check --ledger {}", quoted(address.repeatable())));
+    let rest = format!(
+        "what is in `{place}` stays as it was, and sends nothing any more\n\
+         next: {next}, and from then on `--ledger` or CAMPAIGN_LEDGER\n"
+    );
+    backup::tell(context, address.shown(), copied?, ("now", &rest))
 }
 
 async fn check(context: &Context) -> Result<u8, Failure> {

@@ -11,7 +11,7 @@ use super::args::LedgerUrl;
 use super::context::Context;
 use super::failure::Failure;
 use crate::delivery::Interrupt;
-use crate::ledger::{BackedUp, Ledger, LedgerError, PostgresAddress, PostgresLedger, SqliteLedger, StrayCopies};
+use crate::ledger::{CopiedLedger, Ledger, LedgerError, PostgresAddress, PostgresLedger, SqliteLedger, StrayCopies};
 use crate::metrics::Metrics;
 use crate::report::stray_runs;
 use crate::runs::{Event, Launch};
@@ -75,7 +75,7 @@ impl Context {
     }
 
     /// Makes a backup of the ledger.
-    pub(super) async fn back_up(&self, folder: &Path) -> Result<BackedUp, Failure> {
+    pub(super) async fn back_up(&self, folder: &Path) -> Result<CopiedLedger, Failure> {
         let none = || Err(Failure::wrong(format!("no ledger yet in `{}`", self.place()?)));
         Ok(match self.chosen()? {
             Chosen::File(path) if !is_there(&path)? => return none(),
@@ -99,7 +99,7 @@ impl Context {
         let state = self.new_state()?;
         match self.chosen()? {
             Chosen::File(path) => SqliteLedger::restore(&path, folder, Timestamp::now).await?,
-            Chosen::Shared(address) => PostgresLedger::restore(&address, folder, &state).await.map(drop)?,
+            Chosen::Shared(address) => PostgresLedger::restore(&address, folder, &state).await?,
         }
         self.ledger().await
     }

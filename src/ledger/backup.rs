@@ -11,9 +11,9 @@ pub struct Backup {
     pub restored_at: Option<Timestamp>,
 }
 
-/// How much a backup holds.
+/// How much was copied of a ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BackedUp {
+pub struct CopiedLedger {
     /// The runs.
     pub runs: u64,
     /// Their rows.

@@ -41,7 +41,7 @@ mod upkeep;
 mod walk;
 
 pub use allowance::Allowance;
-pub use backup::{BackedUp, Backup};
+pub use backup::{Backup, CopiedLedger};
 pub use block::{Block, BlockIds, BlockRequest, Drawn, Rows, SharedRun};
 pub use bounds::{Bound, Bounds, CAPPED, Contacts};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
@@ -55,7 +55,7 @@ pub use number_set::{NumberKey, NumberSet};
 pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use parts::Parts;
 pub use plans::{Approval, ApprovalUse, KeptApproval, Plan, Plans};
-pub use postgres::{NoPostgresAddress, PostgresAddress, PostgresLedger, TakenOver};
+pub use postgres::{NoPostgresAddress, PostgresAddress, PostgresLedger};
 pub use receipts::{KeptReceipt, NewReceipt, ReceiptWalk, Receipts, Reception, RowReceipts};
 pub use record::{
     Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, NewRun, Origin, Ownership, Permit, Progress, Run,

@@ -11,18 +11,18 @@ use super::address::PostgresAddress;
 use super::dialect::storage;
 use super::ledger::PostgresLedger;
 use super::sql::statement::query;
-use super::takeover::{Column, Kind, TakenOver, Taking, columns, tables, there, told};
+use super::takeover::{Column, Kind, Taking, columns, tables, there};
 use super::{opening, transaction};
 use crate::ledger::mark::{Mark, MarkFile};
 use crate::ledger::sqlite::{NewBackup, ReadyBackup, begin_ledger};
-use crate::ledger::{BackedUp, Ledger as _, LedgerError, RunFilter};
+use crate::ledger::{CopiedLedger, Ledger as _, LedgerError, RunFilter};
 
 impl PostgresLedger {
     /// Makes a backup in a folder that is new or empty, of the ledger as it is at one moment, whoever writes meanwhile.
     ///
     /// # Errors
     /// When the ledger is behind what this machine knows of it, or the folder cannot be written.
-    pub async fn back_up(&self, folder: &Path) -> Result<BackedUp, LedgerError> {
+    pub async fn back_up(&self, folder: &Path) -> Result<CopiedLedger, LedgerError> {
         self.newest()?;
         let (new, made_at) = (NewBackup::begin(folder)?, self.now().0);
         let mut file = begin_ledger(&new.file()).await?;
@@ -53,7 +53,7 @@ impl PostgresLedger {
     ///
     /// # Errors
     /// When the folder has no backup, or the database has another ledger.
-    pub async fn restore(address: &PostgresAddress, backup: &Path, marks: &Path) -> Result<TakenOver, LedgerError> {
+    pub async fn restore(address: &PostgresAddress, backup: &Path, marks: &Path) -> Result<(), LedgerError> {
         let ready = ReadyBackup::of(backup, marks).await?;
         let from = ready.ledger(jiff::Timestamp::now).await?;
         let moved = from.mark().await?.moved();
@@ -69,9 +69,8 @@ impl PostgresLedger {
         let taken = taking.copied(&mut handover, &runs, async |run| ready.copies(run).await).await;
         handover.give_up().await;
         from.close().await;
-        let without = taken?;
-        follow(address, marks, moved)?;
-        Ok(told(&runs, without))
+        taken?;
+        follow(address, marks, moved)
     }
 }
 

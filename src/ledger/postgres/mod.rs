@@ -27,4 +27,3 @@ mod transaction;
 
 pub use address::{NoPostgresAddress, PostgresAddress};
 pub use ledger::PostgresLedger;
-pub use takeover::TakenOver;

@@ -20,7 +20,7 @@ use super::transaction;
 use crate::failpoint;
 use crate::ledger::mark::Mark;
 use crate::ledger::sqlite::Handover;
-use crate::ledger::{Copies, Ledger as _, LedgerError, Run, RunFilter, SqliteLedger};
+use crate::ledger::{CopiedLedger, Copies, Ledger as _, LedgerError, Run, RunFilter, SqliteLedger};
 
 /// What a database has besides what a file has.
 const OWN: [&str; 6] = ["_sqlx_migrations", "copies", "copy_shards", "locks", "meta", "writers"];
@@ -29,17 +29,6 @@ const AT_ONCE: usize = 1_000;
 
 /// The one transaction in which everything is copied.
 type Whole = Transaction<'static, Postgres>;
-
-/// What was taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TakenOver {
-    /// The runs.
-    pub runs: u64,
-    /// Their rows.
-    pub rows: u64,
-    /// Runs whose copies were not there any more.
-    pub without_copies: u64,
-}
 
 /// A column of a table, and how its values are handed on.
 pub(super) struct Column {
@@ -66,7 +55,7 @@ impl PostgresLedger {
     ///
     /// # Errors
     /// When somebody sends with the file, it is not sound or not the newest, or the database has another ledger.
-    pub async fn take_over(address: &PostgresAddress, from: &SqliteLedger) -> Result<TakenOver, LedgerError> {
+    pub async fn take_over(address: &PostgresAddress, from: &SqliteLedger) -> Result<CopiedLedger, LedgerError> {
         let runs = from.runs(RunFilter::all()).await?;
         let before = from.mark().await?;
         if let Some(there) = there(address).await? {
@@ -91,8 +80,8 @@ impl PostgresLedger {
     }
 }
 
-pub(super) fn told(runs: &[Run], without_copies: u64) -> TakenOver {
-    TakenOver { runs: runs.len() as u64, rows: runs.iter().map(|run| run.recipients).sum(), without_copies }
+fn told(runs: &[Run], without_copies: u64) -> CopiedLedger {
+    CopiedLedger { runs: runs.len() as u64, rows: runs.iter().map(|run| run.recipients).sum(), without_copies }
 }
 
 /// How far the ledger that is in the database has come; nothing where there is none.

@@ -13,7 +13,7 @@ use super::ledger::SqliteLedger;
 use super::{copies, opening};
 use crate::failpoint;
 use crate::ledger::mark::{self, MarkFile};
-use crate::ledger::{BackedUp, Ledger, LedgerError, RunFilter};
+use crate::ledger::{CopiedLedger, Ledger, LedgerError, RunFilter};
 use crate::private::{self, Existing};
 
 /// The ledger in a backup, which is looked at like one in a state folder.
@@ -30,7 +30,7 @@ impl SqliteLedger {
     ///
     /// # Errors
     /// When the ledger is not the newest, or the folder cannot be written.
-    pub async fn back_up(&self, folder: &Path) -> Result<BackedUp, LedgerError> {
+    pub async fn back_up(&self, folder: &Path) -> Result<CopiedLedger, LedgerError> {
         self.newest()?;
         let (new, made_at) = (NewBackup::begin(folder)?, self.now().0);
         let file = new.file();
@@ -71,7 +71,11 @@ impl NewBackup {
     }
 
     /// Adds the copies of the runs that it has, and gives it its name: whole, on the disk, and known as what it is.
-    pub(in crate::ledger) async fn complete(self, from: &dyn Ledger, made_at: i64) -> Result<BackedUp, LedgerError> {
+    pub(in crate::ledger) async fn complete(
+        self,
+        from: &dyn Ledger,
+        made_at: i64,
+    ) -> Result<CopiedLedger, LedgerError> {
         let file = self.file();
         let marked = async {
             let mut connection = connect(&file).await?;
@@ -88,7 +92,7 @@ impl NewBackup {
         let (runs, mark) = marked.await.map_err(|error: sqlx::Error| self.failed(&error))?;
         MarkFile::open(&mark::place(&file), mark).map_err(|error| self.failed(&error))?;
         let known: HashSet<String> = runs.into_iter().collect();
-        let mut told = BackedUp::default();
+        let mut told = CopiedLedger::default();
         for run in from.runs(RunFilter::all()).await?.iter().filter(|run| known.contains(&run.name())) {
             told.runs += 1;
             told.rows += run.recipients;
