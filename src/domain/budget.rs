@@ -1,9 +1,11 @@
 //! The most that a campaign may use, and what of it was used.
 
+use serde::{Deserialize, Serialize};
+
 use super::Amount;
 
 /// The most that the runs of an edition may use together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// What messages may cost, in the currency of the profile.
     pub cost: Option<Amount>,

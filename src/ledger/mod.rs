@@ -34,6 +34,7 @@ mod row_states;
 mod rules;
 mod run_filter;
 mod schedules;
+mod share;
 mod sqlite;
 mod stop;
 mod suppression;
@@ -66,6 +67,7 @@ pub use row_state::{Activities, Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
 pub use run_filter::RunFilter;
 pub use schedules::{ArmedSchedule, Fate, OccurrenceKey, OccurrenceRecord, Schedules};
+pub use share::{Seat, Share, ShareHolder, Shares, Sharing};
 pub use sqlite::SqliteLedger;
 pub use stop::StopKind;
 pub use suppression::{Additions, Heed, OPTED_OUT, OptOut, OptOuts, OptedOut, Reach, Removal, Scope, SuppressionList};
@@ -90,7 +92,7 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 ///
 /// A returned `Ok` means that the change survives a power loss.
 pub trait Ledger:
-    Receipts + Schedules + Plans + SuppressionList + Contacts + Forgetting + NotificationQueue + Upkeep
+    Receipts + Schedules + Plans + SuppressionList + Contacts + Forgetting + NotificationQueue + Shares + Upkeep
 {
     /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
     ///

@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Allowance, BlockIds, Bound, Bounds, Heed, LeftOut, NewNotification, Rows, StateCounts, StopKind, Wait};
+use super::{
+    Allowance, BlockIds, Bound, Bounds, Heed, LeftOut, NewNotification, Rows, Sharing, StateCounts, StopKind, Wait,
+};
 use crate::domain::{Addressee, Amount, Endpoint, IdRange, MessageId, OperationKind, Outcome, Row};
 
 /// The ledger's own number of a run.
@@ -158,6 +160,8 @@ pub struct Run {
     pub orders: Vec<IdRange>,
     /// Of a shared run the identifiers of its rows, in their order; no row has one of its own range.
     pub blocks: Vec<BlockIds>,
+    /// On what terms several processes send it together; nothing where whoever has it sends it alone.
+    pub sharing: Option<Sharing>,
 }
 
 impl Run {

@@ -31,7 +31,7 @@ pub struct Attempt {
     pub state: State,
 }
 
-/// What is being done about the rows of a run: in a shared one some processes may have some of them.
+/// What is being done about the rows of a run: some processes may have some of them.
 #[derive(Clone, Debug, Default)]
 pub struct Activities {
     run: Activity,
@@ -48,7 +48,7 @@ impl Activities {
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
         let activities = Self::from(Activity::of(run.progress, owned));
-        if !run.shared {
+        if !run.shared && run.sharing.is_none() {
             return Ok(activities);
         }
         let newest = ledger.envelope_summaries(run.key).await?.last().map_or(0, |summary| summary.envelope);

@@ -33,6 +33,11 @@ pub trait Upkeep: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
+    /// Whether processes of several machines use it.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// Takes no more changes, and waits until what was acknowledged is marked and what was opened is closed.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

@@ -19,6 +19,7 @@ mod receipts;
 mod runs;
 pub(in crate::ledger) mod scene;
 mod schedules;
+mod shares;
 mod suppression;
 
 use jiff::Timestamp;
@@ -112,6 +113,16 @@ promises! {
         an_identifier_that_somebody_brings_is_given_to_one_message,
         no_more_rows_are_drawn_within_an_hour_than_are_allowed,
         who_opted_out_gets_no_single_message_that_is_marketing;
+    shares:
+        shares_are_drawn_one_after_another_and_no_row_twice,
+        until_the_gateway_took_a_message_one_process_alone_draws,
+        what_somebody_had_who_is_gone_is_taken_over_with_doubt_about_what_was_begun,
+        who_comes_to_the_place_of_somebody_who_is_gone_takes_over_what_was_drawn_there,
+        nobody_begins_what_is_not_of_one_share_of_its_own,
+        who_knows_an_earlier_sharing_out_draws_nothing_and_keeps_what_it_has,
+        what_nobody_has_is_drawn_anew_when_a_run_is_shared_out_again,
+        who_stops_a_run_tells_everybody_why_and_nothing_more_is_drawn,
+        who_has_what_of_a_run_is_told_as_long_as_they_are_there;
     events:
         events_need_the_lease_and_come_back_in_their_order,
         a_run_with_something_to_send_again_is_open,

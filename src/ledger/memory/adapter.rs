@@ -56,12 +56,18 @@ impl MemoryLedger {
         free.then(|| HeldName { held: Arc::clone(&self.held), name })
     }
 
-    fn is_taken(&self, name: &str) -> bool {
+    /// The first place where nobody is, taken.
+    pub(super) fn free_place(&self, campaign: &str, account: &str) -> (u32, HeldName) {
+        let free = (0..).find_map(|place| Some((place, self.take(hold::place_name(campaign, account, place))?)));
+        free.expect("there is always another place")
+    }
+
+    pub(super) fn is_taken(&self, name: &str) -> bool {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
-    /// Whether somebody is at this place of a shared run.
-    fn has_taken(&self, run: &Run, place: u32) -> bool {
+    /// Whether somebody is at this place of a run.
+    pub(super) fn has_taken(&self, run: &Run, place: u32) -> bool {
         self.is_taken(&hold::place_name(&run.campaign, &run.account, place))
     }
 
@@ -94,7 +100,7 @@ impl MemoryLedger {
 }
 
 /// A campaign on an account that is given back when this is dropped.
-struct HeldName {
+pub(super) struct HeldName {
     held: Arc<Mutex<HashSet<String>>>,
     name: String,
 }
@@ -220,8 +226,7 @@ impl Ledger for MemoryLedger {
     fn draw<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Drawn> {
         self.change(move |contents, now| {
             let (campaign, account) = (&shared.campaign, &shared.account);
-            let free = (0..).find_map(|place| Some((place, self.take(hold::place_name(campaign, account, place))?)));
-            let (place, kept) = free.expect("there is always another place");
+            let (place, kept) = self.free_place(campaign, account);
             let drawn = contents.draw(now, (shared, rand::random()), (place, wanted))?;
             Ok(drawn.map_or_else(|refused| refused, |(run, lease)| Drawn::Block(Block::new(run, lease, kept))))
         })

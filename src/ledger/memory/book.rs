@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
+use super::shares::DrawnRows;
 use crate::calendar::PerDay;
 use crate::domain::{Addressee, Row, Spending};
 use crate::ledger::rules::{Guard, contacts, counts_for_caps, doubt, merge, owns, spent};
@@ -29,6 +30,8 @@ pub(crate) struct Book {
     pub(crate) receipts: BTreeMap<Row, Vec<KeptReceipt>>,
     /// The block that each place drew last, until it draws another.
     pub(super) blocks: BTreeMap<u32, Lease>,
+    /// The shares that were drawn since the run was shared out, in the order of their rows.
+    pub(super) shares: Vec<DrawnRows>,
     /// The rows whose people are forgotten, and those of them that copies and results have still.
     pub(super) forgotten: RoaringBitmap,
     pub(super) to_be_forgotten: RoaringBitmap,
@@ -50,6 +53,7 @@ impl Book {
             questions: BTreeMap::new(),
             receipts: BTreeMap::new(),
             blocks: BTreeMap::new(),
+            shares: Vec::new(),
             forgotten: RoaringBitmap::new(),
             to_be_forgotten: RoaringBitmap::new(),
             remains: None,
@@ -77,6 +81,7 @@ impl Book {
     pub(super) fn claim(&mut self, at: Timestamp, epoch: Epoch, others: &[Rows]) -> usize {
         self.run.claim(epoch);
         self.blocks.retain(|_, block| others.contains(&block.rows));
+        self.close_shares(others);
         self.doubt(at, |rows| !others.iter().any(|block| owns(*block, rows)))
     }
 
@@ -93,7 +98,7 @@ impl Book {
     }
 
     /// Has intents fall into doubt.
-    fn doubt(&mut self, at: Timestamp, falls: impl Fn(Rows) -> bool) -> usize {
+    pub(super) fn doubt(&mut self, at: Timestamp, falls: impl Fn(Rows) -> bool) -> usize {
         let open = self.envelopes.values_mut().filter(|envelope| envelope.settled.is_none());
         let fallen = open.filter(|envelope| rows_of(&envelope.rows).is_none_or(&falls));
         fallen.map(|envelope| envelope.settled = Some((at, doubt(envelope.rows.len())))).count()
@@ -103,7 +108,9 @@ impl Book {
     pub(super) fn is_leased(&self, intent: &Intent) -> bool {
         let holds =
             |block: &Lease| *block == intent.lease && rows_of(&intent.rows).is_some_and(|rows| owns(block.rows, rows));
-        self.run.is_leased(intent.lease) || self.blocks.values().any(holds)
+        let shares = |rows| self.has_share(intent.lease.epoch, rows);
+        let has = self.blocks.values().any(holds) || rows_of(&intent.rows).is_some_and(shares);
+        self.run.sends_whole(intent.lease) || self.run.sends_drawn() && has
     }
 
     /// The number of the next envelope.

@@ -106,6 +106,7 @@ impl Contents {
             lag: None,
             orders: Vec::new(),
             blocks: Vec::new(),
+            sharing: None,
         };
         self.books.insert(key, Book::new(run.clone(), new.left_out.clone()));
         Ok(run)
@@ -194,11 +195,12 @@ impl Contents {
 
     /// The blocks of a run at places where somebody is.
     pub(crate) fn blocks(&self, run: RunId, is_taken: impl Fn(u32) -> bool) -> Vec<Rows> {
-        let blocks = self.book(run).into_iter().flat_map(|book| &book.blocks);
-        blocks.filter(|(place, _)| is_taken(**place)).map(|(_, block)| block.rows).collect()
+        let Ok(book) = self.book(run) else { return Vec::new() };
+        let blocks = book.blocks.iter().filter(|(place, _)| is_taken(**place)).map(|(_, block)| block.rows);
+        blocks.chain(book.shares_at(&is_taken)).collect()
     }
 
-    fn next_epoch(&mut self) -> Epoch {
+    pub(super) fn next_epoch(&mut self) -> Epoch {
         self.claims += 1;
         Epoch(FxBuildHasher.hash_one((self.seed, self.claims)).cast_signed())
     }
@@ -286,7 +288,8 @@ impl Contents {
         events: Vec<NewRowEvent>,
     ) -> Result<Ownership, LedgerError> {
         let book = self.book_mut(lease.run)?;
-        if !book.run.is_leased(lease) {
+        let shares = |event: &NewRowEvent| book.has_share(lease.epoch, Rows { first: event.row, last: event.row });
+        if !book.run.is_leased(lease) && (events.is_empty() || !events.iter().all(shares)) {
             return Ok(Ownership::Lost);
         }
         book.record(instant(now)?, events);

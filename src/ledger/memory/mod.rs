@@ -13,6 +13,7 @@ mod notifications;
 mod plans;
 mod receipts;
 mod schedules;
+mod shares;
 mod suppression;
 
 pub(crate) use adapter::MemoryLedger;

@@ -15,6 +15,8 @@ use crate::ledger::LedgerError;
 /// A connection that only reads, within a transaction that sees one state of the ledger.
 pub(super) type Reader = sqlx::Transaction<'static, Database>;
 
+/// Whether processes of several machines use one ledger.
+pub(super) const SHARED: bool = true;
 /// Whether the driver may remember statements from one query to the next: a pooler gives the next one to another server.
 pub(super) const REMEMBERS: bool = false;
 

@@ -39,6 +39,10 @@ CREATE TABLE runs (
     receipts_counted BIGINT NOT NULL DEFAULT 0,
     purged_at BIGINT,
     sum BIGINT,
+    terms TEXT,
+    sharing BIGINT,
+    shared_by BIGINT,
+    proven BOOLEAN NOT NULL DEFAULT FALSE,
     UNIQUE (campaign, number)
 ) WITH (fillfactor = 50);
 
@@ -114,6 +118,7 @@ CREATE TABLE blocks (
     sum BIGINT NOT NULL,
     epoch BIGINT,
     drawn_at BIGINT,
+    drawn_by TEXT,
     PRIMARY KEY (run, first_row)
 );
 CREATE INDEX blocks_by_id ON blocks (first_id);

@@ -6,13 +6,13 @@ use crate::ledger::{Bound, Change, EnvelopeRecord, RowEvents, Run};
 /// Whose runs use one budget: those of an edition, whatever profile they go through. What goes through loopback uses nothing
 /// of what goes to people.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::ledger) struct Sharing<'r> {
+pub(in crate::ledger) struct BudgetScope<'r> {
     pub(in crate::ledger) campaign: &'r str,
     pub(in crate::ledger) edition: &'r str,
     pub(in crate::ledger) loopback: bool,
 }
 
-impl<'r> Sharing<'r> {
+impl<'r> BudgetScope<'r> {
     /// Whose budget a run uses; a rehearsal and single messages use only their own.
     pub(in crate::ledger) fn of(run: &'r Run) -> Option<Self> {
         let Run { campaign, edition, heed, .. } = run;

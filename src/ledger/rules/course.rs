@@ -14,6 +14,16 @@ impl Run {
         self.key == lease.run && self.epoch == Some(lease.epoch)
     }
 
+    /// Whether a process may send any row of it by this right: not where rows are sent in shares.
+    pub(in crate::ledger) fn sends_whole(&self, lease: Lease) -> bool {
+        self.is_leased(lease) && self.sharing.is_none()
+    }
+
+    /// Whether a process that drew rows of it may send them: not once whoever has the whole run ended it.
+    pub(in crate::ledger) fn sends_drawn(&self) -> bool {
+        self.shared || self.ended_at.is_none()
+    }
+
     /// A process takes it: what its last end said is not true any more.
     pub(in crate::ledger) fn claim(&mut self, epoch: Epoch) {
         self.epoch = Some(epoch);

@@ -15,9 +15,10 @@ mod intent;
 mod occurrence;
 mod plan;
 mod settlement;
+mod share;
 
 pub(super) use block::{HOUR, next_draw, next_rows, owns};
-pub(super) use budget::{Sharing, given_back, is_out, over, spent, taken};
+pub(super) use budget::{BudgetScope, given_back, is_out, over, spent, taken};
 pub(super) use cap::{allowed, capped, contacts, counts_for_caps};
 pub(super) use course::held;
 pub(super) use day::{nearer, over_day};
@@ -28,3 +29,4 @@ pub(super) use intent::{late, refusal, takes_slot};
 pub(super) use occurrence::may_fire;
 pub(super) use plan::plans_since;
 pub(super) use settlement::{doubt, merge};
+pub(super) use share::{Draws, draws};

@@ -3,7 +3,7 @@
 use sqlx::Row as _;
 
 use super::change::{Failure, Now};
-use super::dialect::{Connection, Record};
+use super::dialect::Connection;
 use super::envelopes;
 use super::places::Place;
 use super::runs::{self, Stage, instant};
@@ -62,23 +62,35 @@ pub(super) async fn draw(
         None => runs::free_ids(connection, (now, rand::random()), rows.len()).await?.first,
     };
     let ids = BlockIds { rows, first };
-    query(
-        "INSERT INTO blocks (run, place, first_row, last_row, first_id, sum, epoch, drawn_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-    )
-    .bind(run.key.0)
-    .bind(i64::from(place))
-    .bind(i64::from(rows.first.get()))
-    .bind(i64::from(rows.last.get()))
-    .bind(runs::signed(first))
-    .bind(sum(run.key, ids).finish())
-    .bind(epoch.0)
-    .bind(now.0)
-    .execute(connection)
-    .await?;
+    add(connection, now, (run.key, ids), (place, epoch, None)).await?;
     run.blocks.push(ids);
     let lease = Lease { run: run.key, rows, epoch };
     Ok(Ok((run, lease)))
+}
+
+/// Records that a block was drawn at a place; by whom, where people are told that.
+pub(super) async fn add(
+    connection: &mut Connection,
+    now: Now,
+    (run, ids): (RunId, BlockIds),
+    (place, epoch, by): (u32, Epoch, Option<&str>),
+) -> Result<(), Failure> {
+    query(
+        "INSERT INTO blocks (run, place, first_row, last_row, first_id, sum, epoch, drawn_at, drawn_by)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(run.0)
+    .bind(i64::from(place))
+    .bind(i64::from(ids.rows.first.get()))
+    .bind(i64::from(ids.rows.last.get()))
+    .bind(runs::signed(ids.first))
+    .bind(sum(run, ids).finish())
+    .bind(epoch.0)
+    .bind(now.0)
+    .bind(by)
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// When blocks were drawn through a profile within the last hour, the first first.
@@ -119,7 +131,7 @@ pub(super) async fn shut_out(connection: &mut Connection, run: RunId, shut: &[u3
     for place in shut {
         close(connection, run, *place).await?;
     }
-    Ok(places(connection, run).await?.into_iter().map(|place| place.rows).collect())
+    Ok(places(connection, run).await?.into_iter().flat_map(|place| place.rows).collect())
 }
 
 /// Takes the block of a place from whoever had it. It stays recorded, so that its rows are never drawn again.
@@ -149,7 +161,8 @@ async fn latest(connection: &mut Connection, shared: &SharedRun) -> Result<Optio
     Ok(None)
 }
 
-async fn last_drawn(connection: &mut Connection, run: RunId) -> Result<Option<Row>, Failure> {
+/// The last row of a run that was drawn.
+pub(super) async fn last_drawn(connection: &mut Connection, run: RunId) -> Result<Option<Row>, Failure> {
     let last: Option<i64> =
         scalar("SELECT MAX(last_row) FROM blocks WHERE run = $1").bind(run.0).fetch_one(connection).await?;
     last.map(|last| as_small(last).map(Row::new)).transpose()
@@ -192,28 +205,39 @@ fn sum(run: RunId, BlockIds { rows, first }: BlockIds) -> Checksum {
     Checksum::of("blocks").number(run.0).number(rows.first.get()).number(rows.last.get()).number(runs::signed(first))
 }
 
-/// Whether somebody has these rows by this right still, as a block.
-pub(super) async fn is_leased(connection: &mut Connection, lease: Lease) -> Result<bool, Failure> {
-    let Lease { run, rows, epoch } = lease;
-    let found: Option<i64> =
-        scalar("SELECT first_id FROM blocks WHERE run = $1 AND first_row = $2 AND last_row = $3 AND epoch = $4")
-            .bind(run.0)
-            .bind(i64::from(rows.first.get()))
-            .bind(i64::from(rows.last.get()))
-            .bind(epoch.0)
-            .fetch_optional(connection)
-            .await?;
+/// Whether these rows are of a block that is had by this right still.
+pub(super) async fn are_leased(
+    connection: &mut Connection,
+    Lease { run, epoch, .. }: Lease,
+    Rows { first, last }: Rows,
+) -> Result<bool, Failure> {
+    let found: Option<i64> = scalar(
+        "SELECT first_id FROM blocks WHERE run = $1 AND epoch = $2 AND last_row >= $4
+             AND first_row = (SELECT MAX(first_row) FROM blocks WHERE run = $1 AND first_row <= $3)",
+    )
+    .bind(run.0)
+    .bind(epoch.0)
+    .bind(i64::from(first.get()))
+    .bind(i64::from(last.get()))
+    .fetch_optional(connection)
+    .await?;
     Ok(found.is_some())
 }
 
 /// The places of a run where somebody is, or was last.
 pub(super) async fn places(reader: &mut Connection, run: RunId) -> Result<Vec<Place>, Failure> {
-    let places = query("SELECT place, first_row, last_row FROM blocks WHERE run = $1 AND epoch IS NOT NULL")
-        .bind(run.0)
-        .fetch_all(reader)
-        .await?;
-    let place = |place: &Record| {
-        Ok(Place { number: small(place, 0)?, rows: Rows { first: row(place, 1)?, last: row(place, 2)? } })
-    };
-    places.iter().map(place).collect()
+    let blocks =
+        query("SELECT place, first_row, last_row FROM blocks WHERE run = $1 AND epoch IS NOT NULL ORDER BY place")
+            .bind(run.0)
+            .fetch_all(reader)
+            .await?;
+    let mut places: Vec<Place> = Vec::new();
+    for block in &blocks {
+        let (number, rows) = (small(block, 0)?, Rows { first: row(block, 1)?, last: row(block, 2)? });
+        match places.last_mut().filter(|place| place.number == number) {
+            Some(place) => place.rows.push(rows),
+            None => places.push(Place { number, rows: vec![rows] }),
+        }
+    }
+    Ok(places)
 }

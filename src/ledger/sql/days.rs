@@ -14,7 +14,7 @@ use super::statement::query;
 use super::{envelopes, events};
 use crate::calendar::PerDay;
 use crate::domain::Outcome;
-use crate::ledger::rules::{Sharing, is_out, over_day, spent};
+use crate::ledger::rules::{BudgetScope, is_out, over_day, spent};
 use crate::ledger::{Bound, LedgerError, RowEvents, Run, RunId};
 
 /// Envelopes that are read at once.
@@ -95,7 +95,7 @@ pub(super) async fn forget(connection: &mut Connection, run: RunId) -> Result<()
 
 /// How many messages of an edition left on each day.
 async fn left(connection: &mut Connection, run: &Run, per_day: &PerDay) -> Result<BTreeMap<Date, u64>, Failure> {
-    let sharing = Sharing::of(run);
+    let sharing = BudgetScope::of(run);
     let found = query(
         "SELECT runs.key, runs.owner IS NOT NULL, days.day, days.sent
          FROM runs LEFT JOIN days ON days.run = runs.key AND days.zone = $5

@@ -90,7 +90,8 @@ pub(super) async fn begin(
     };
     if inserted.is_none() {
         let run = runs::read(&mut *connection, intent.lease.run).await?;
-        let leased = run.is_leased(intent.lease) || blocks::is_leased(&mut *connection, intent.lease).await?;
+        let leased = run.sends_whole(intent.lease)
+            || run.sends_drawn() && blocks::are_leased(&mut *connection, intent.lease, within(&intent.rows)).await?;
         if let Some(refusal) = refusal(&run, leased) {
             return Ok(refusal);
         }
@@ -130,17 +131,17 @@ async fn insert(
     looked_at: bool,
 ) -> Result<Option<(Option<i64>, bool)>, Failure> {
     let Lease { run, epoch, .. } = intent.lease;
-    let rows = intent.rows.iter().map(|sent| sent.row);
-    let first = rows.clone().min().unwrap_or(Row::HEADER);
-    let last = rows.max().unwrap_or(Row::HEADER);
+    let Rows { first, last } = within(&intent.rows);
     let packed = pack(&intent.rows)?;
     let (kind, costs) = (word(&intent.kind)?, pack_costs(&intent.costs)?);
     let head =
         Head { run: run.0, envelope, epoch: epoch.0, begun_at: now.0, kind: Some(&kind), costs: costs.as_deref() };
     let inserted = query(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind, costs)
-         SELECT key, $1, $2, $3, $4, $5, $6, $7, $8, $13 FROM runs WHERE key = $9 AND NOT stop_requested AND (owner = $2 OR
-             EXISTS (SELECT 1 FROM blocks WHERE run = key AND epoch = $2 AND first_row <= $4 AND last_row >= $5))
+         SELECT key, $1, $2, $3, $4, $5, $6, $7, $8, $13 FROM runs WHERE key = $9 AND NOT stop_requested
+             AND ((owner = $2 AND terms IS NULL) OR
+             (shared OR ended_at IS NULL) AND EXISTS (SELECT 1 FROM blocks WHERE run = key AND epoch = $2 AND last_row >= $5
+                 AND first_row = (SELECT MAX(first_row) FROM blocks WHERE run = key AND first_row <= $4)))
              AND (opt_outs = (SELECT version FROM opt_out_list) OR purpose = $11
                   OR (shared AND purpose IS NULL) OR $12)
          RETURNING (SELECT not_before FROM accounts WHERE name = $10),
@@ -162,6 +163,13 @@ async fn insert(
     .fetch_optional(&mut *connection)
     .await?;
     Ok(inserted.map(|row| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?))).transpose()?)
+}
+
+/// Between which rows these are.
+fn within(rows: &[SentRow]) -> Rows {
+    let rows = rows.iter().map(|sent| sent.row);
+    let first = rows.clone().min().unwrap_or(Row::HEADER);
+    Rows { first, last: rows.max().unwrap_or(first) }
 }
 
 /// What identifies the record of an intent.

@@ -3,15 +3,15 @@
 use roaring::RoaringBitmap;
 use sqlx::Row as _;
 
-use super::bounds;
 use super::change::{Failure, Now};
 use super::dialect::Connection;
 use super::runs::{self, instant};
 use super::statement::{self, as_small, query, scalar, small};
+use super::{blocks, bounds};
 use crate::domain::{IdRange, Row};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::{Forgotten, forget_in_change};
-use crate::ledger::{AskedRow, Change, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowEvent, RunId};
+use crate::ledger::{AskedRow, Change, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowEvent, Rows, RunId};
 
 /// Records events, unless the run was lost.
 pub(super) async fn record(
@@ -20,7 +20,15 @@ pub(super) async fn record(
     lease: Lease,
     events: Vec<NewRowEvent>,
 ) -> Result<Ownership, Failure> {
-    if !runs::read(&mut *connection, lease.run).await?.is_leased(lease) {
+    let mut held = runs::read(&mut *connection, lease.run).await?.is_leased(lease);
+    if !held {
+        // Whoever sends it in shares learns of its own rows.
+        held = !events.is_empty();
+        for NewRowEvent { row, .. } in &events {
+            held = held && blocks::are_leased(&mut *connection, lease, Rows { first: *row, last: *row }).await?;
+        }
+    }
+    if !held {
         return Ok(Ownership::Lost);
     }
     add(connection, now, lease.run, &events).await?;

@@ -24,6 +24,7 @@ mod port;
 mod receipts;
 mod runs;
 mod schedules;
+mod shares;
 mod spending;
 pub(in crate::ledger) mod statement;
 mod stops;

@@ -1,12 +1,12 @@
 //! The places at which blocks are drawn: a lock each, which is let go of when its process ends, however it ends.
 
 use super::dialect::{Adapter, Lock};
-use crate::ledger::{LedgerError, Rows, Run, SharedRun, hold};
+use crate::ledger::{LedgerError, Rows, Run, hold};
 
-/// A place, and the block that was drawn there last.
+/// A place, and what was drawn there last.
 pub(super) struct Place {
     pub(super) number: u32,
-    pub(super) rows: Rows,
+    pub(super) rows: Vec<Rows>,
 }
 
 /// The blocks of a run at those of its places where some process is; it only looks.
@@ -14,7 +14,7 @@ pub(super) async fn taken(ledger: &Adapter, run: &Run, places: &[Place]) -> Resu
     let mut taken = Vec::new();
     for place in places {
         if ledger.is_locked(&name(run, place)).await? {
-            taken.push(place.rows);
+            taken.extend(&place.rows);
         }
     }
     Ok(taken)
@@ -33,10 +33,7 @@ pub(super) async fn shut(ledger: &Adapter, run: &Run, places: &[Place]) -> Resul
 }
 
 /// The first place where nobody is, and its lock.
-pub(super) async fn free(
-    ledger: &Adapter,
-    SharedRun { campaign, account, .. }: &SharedRun,
-) -> Result<(u32, Lock), LedgerError> {
+pub(super) async fn free(ledger: &Adapter, campaign: &str, account: &str) -> Result<(u32, Lock), LedgerError> {
     let mut number = 0;
     loop {
         // One that nobody ever came to is free.

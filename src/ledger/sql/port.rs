@@ -89,7 +89,7 @@ impl Ledger for Adapter {
     fn draw<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Drawn> {
         Box::pin(async move {
             self.fit_for_sending().await?;
-            let (place, lock) = places::free(self, shared).await?;
+            let (place, lock) = places::free(self, &shared.campaign, &shared.account).await?;
             let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
             let draw = Draw { shared, wanted, place, epoch, random };
             let drawn =
@@ -240,7 +240,7 @@ impl Adapter {
     }
 
     /// A run, and its places if it is a shared one.
-    async fn places(&self, run: RunId) -> Result<(Run, Vec<Place>), LedgerError> {
+    pub(super) async fn places(&self, run: RunId) -> Result<(Run, Vec<Place>), LedgerError> {
         let mut reader = self.reader().await?;
         let run = self.told(runs::read(&mut reader, run).await)?;
         let places = self.told(blocks::places(&mut reader, run.key).await)?;

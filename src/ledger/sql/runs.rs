@@ -15,7 +15,8 @@ use crate::domain::{IdRange, MessageId, Purpose};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::candidates;
 use crate::ledger::{
-    Epoch, Heed, Lease, LedgerError, NewRun, Origin, Progress, Run, RunEnd, RunFilter, RunId, SharedRun, StopKind,
+    Epoch, Heed, Lease, LedgerError, NewRun, Origin, Progress, Run, RunEnd, RunFilter, RunId, SharedRun, Sharing,
+    StopKind,
 };
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
@@ -327,7 +328,15 @@ fn run(row: &Record, progress: Progress) -> Result<Run, Failure> {
         lag: lag.map(|lag| Duration::from_micros(unsigned(lag))),
         orders: Vec::new(),
         blocks: Vec::new(),
+        sharing: sharing(row)?,
     })
+}
+
+/// On what terms a run is sent in shares, if it is.
+fn sharing(row: &Record) -> Result<Option<Sharing>, Failure> {
+    let (terms, id): (Option<String>, Option<i64>) = (row.try_get("terms")?, row.try_get("sharing")?);
+    let (by, proven) = (Epoch(row.try_get::<Option<i64>, _>("shared_by")?.unwrap_or_default()), row.try_get("proven")?);
+    Ok(terms.zip(id).map(|(terms, id)| Sharing { terms, id, by, proven }))
 }
 
 /// What a run heeds; an earlier version sent campaigns without a word of it, and single messages.

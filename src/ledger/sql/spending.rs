@@ -10,7 +10,7 @@ use super::statement::query;
 use super::{envelopes, events};
 use crate::domain::{Budget, Outcome, Spending};
 use crate::ledger::pack::{amount, unpack_costs};
-use crate::ledger::rules::{self, Sharing, given_back, spent, taken};
+use crate::ledger::rules::{self, BudgetScope, given_back, spent, taken};
 use crate::ledger::{Bound, Intent, RowEvents, Run, RunId};
 
 /// Envelopes that are read at once.
@@ -69,7 +69,7 @@ pub(super) async fn forget(connection: &mut Connection, run: RunId) -> Result<()
 
 /// What a run has used, and what the others have that use its budget.
 async fn used(connection: &mut Connection, run: &Run) -> Result<(Spending, Spending), Failure> {
-    let sharing = Sharing::of(run);
+    let sharing = BudgetScope::of(run);
     let runs = query(
         "SELECT runs.key, runs.owner IS NOT NULL, spending.recipients, spending.cost
          FROM runs LEFT JOIN spending ON spending.run = runs.key

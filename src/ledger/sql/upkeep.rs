@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use sqlx::Row as _;
 
 use super::change::Failure;
-use super::dialect::{Adapter, Connection};
+use super::dialect::{self, Adapter, Connection};
 use super::pace;
 use super::runs::instant;
 use super::statement::query;
@@ -43,6 +43,10 @@ impl Upkeep for Adapter {
                 Ok(())
             })
         }))
+    }
+
+    fn is_shared(&self) -> bool {
+        dialect::SHARED
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -18,6 +18,8 @@ pub(super) type Lock = File;
 /// A connection that only reads.
 pub(super) type Reader = PoolConnection<Database>;
 
+/// Whether processes of several machines use one ledger.
+pub(super) const SHARED: bool = false;
 /// Whether the driver may remember statements from one query to the next.
 pub(super) const REMEMBERS: bool = true;
 

@@ -28,7 +28,8 @@ pub(super) async fn purge(
     let (mut purged, at) = (false, instant(now.0)?);
     let blocks = blocks::ids(&mut *connection, run).await?;
     let change = |run: &mut Run| {
-        run.blocks = blocks;
+        // Shares are none of its messages: their identifiers are its own.
+        run.blocks = if run.shared { blocks } else { Vec::new() };
         purged = run.purge(at, &counted, counts);
     };
     runs::change(connection, run, change).await?;

@@ -188,6 +188,16 @@ pub(super) const PACE_USED: &str = "
 /// A block knows when it was drawn: so many an hour may be allowed. Of one from before nobody knows it.
 pub(super) const DRAWN_AT: &str = "ALTER TABLE blocks ADD COLUMN drawn_at INTEGER";
 
+/// Several processes send one run: on what terms, since which taking of it, whether the gateway has taken anything of it,
+/// and who drew which rows.
+pub(super) const SHARES: &str = "
+    ALTER TABLE runs ADD COLUMN terms TEXT;
+    ALTER TABLE runs ADD COLUMN sharing INTEGER;
+    ALTER TABLE runs ADD COLUMN shared_by INTEGER;
+    ALTER TABLE runs ADD COLUMN proven INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE blocks ADD COLUMN drawn_by TEXT;
+";
+
 /// Envelopes know what their rows cost, where anybody does; and what runs have used is kept beside them.
 pub(super) const SPENDING: &str = "
     ALTER TABLE envelopes ADD COLUMN costs BLOB;

@@ -1,0 +1,104 @@
+//! Shares: rows of a campaign's run that one of several processes sends.
+
+use std::any::Any;
+use std::fmt;
+
+use jiff::Timestamp;
+
+use super::{Epoch, Lease, LedgerFuture, Ownership, Rows, Run, RunId, StopKind};
+
+/// On what terms several processes send a run together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// What they have to know of the campaign besides what the run froze, as it was given.
+    pub terms: String,
+    /// A number of its own for each sharing out: what was read of rows before it may not be true any more.
+    pub id: i64,
+    /// By which taking of the run it was shared out.
+    pub by: Epoch,
+    /// Whether the gateway has taken a message of it; until then one process alone tries the way for all.
+    pub proven: bool,
+}
+
+/// A process among those that send a run together, until this is dropped; then others take over what it has drawn.
+pub struct Seat {
+    /// The right to what it draws.
+    pub lease: Lease,
+    /// Which sharing out of the run it knows.
+    pub(super) sharing: i64,
+    pub(super) place: u32,
+    /// How people know the process.
+    pub(super) by: String,
+    /// What the adapter lets go of when this is dropped.
+    _kept: Box<dyn Any + Send + Sync>,
+}
+
+/// What a request for a share comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Rows that nobody drew before.
+    Fresh(Rows),
+    /// Rows that processes drew which are gone, and how many envelopes of theirs are in doubt from here on.
+    TakenOver {
+        /// The rows, in their order.
+        rows: Vec<Rows>,
+        /// The envelopes.
+        doubtful: usize,
+    },
+    /// Nothing now: others have what is left, or try the way for all.
+    InOtherHands,
+    /// Nothing: every row was drawn, and nobody has any.
+    Through,
+    /// Nothing any more: the run ended, somebody asked it to stop, or it was shared out anew.
+    Over,
+}
+
+/// What one process has of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareHolder {
+    /// How people know the process.
+    pub by: String,
+    /// How many rows it has, sent or not.
+    pub rows: u64,
+    /// When it drew the first of them.
+    pub since: Timestamp,
+}
+
+/// How several processes send one run, each what it drew.
+///
+/// From the first sharing out on, whoever has the whole run sends nothing by that right.
+pub trait Shares: Send + Sync {
+    /// Has whoever takes a seat draw rows of a run. What nobody has then is drawn anew.
+    fn share_out(&self, lease: Lease, terms: String, proven: bool) -> LedgerFuture<'_, Ownership>;
+
+    /// Takes a seat among those that send a run; nothing where it is not shared out.
+    fn take_seat<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<Seat>>;
+
+    /// Draws so many rows at most, or takes over what those had who are gone: what they had begun is in doubt from here on.
+    fn draw_share<'a>(&'a self, seat: &'a Seat, rows: u32) -> LedgerFuture<'a, Share>;
+
+    /// Records that nothing of what was drawn in a seat is to be drawn again.
+    fn finish_shares<'a>(&'a self, seat: &'a Seat) -> LedgerFuture<'a, ()>;
+
+    /// Records that the gateway has taken a message of a run.
+    fn prove(&self, run: RunId) -> LedgerFuture<'_, ()>;
+
+    /// Stops a run for everybody who sends it, unless it is asked to stop already; tells them why.
+    fn halt(&self, run: RunId, kind: StopKind, reason: String) -> LedgerFuture<'_, ()>;
+
+    /// Who has what of a run.
+    fn share_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShareHolder>>;
+}
+
+impl Seat {
+    /// A seat that lasts as long as what is kept.
+    pub(super) fn new(lease: Lease, (sharing, place, by): (i64, u32, String), kept: impl Any + Send + Sync) -> Self {
+        Self { lease, sharing, place, by, _kept: Box::new(kept) }
+    }
+}
+
+impl fmt::Debug for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seat").field("lease", &self.lease).field("place", &self.place).finish_non_exhaustive()
+    }
+}

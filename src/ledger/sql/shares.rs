@@ -1,0 +1,218 @@
+//! Queries about shares: rows of a run that several processes send, each a block that it drew.
+
+use std::collections::BTreeMap;
+
+use sqlx::Row as _;
+
+use super::blocks;
+use super::change::{Failure, Now};
+use super::dialect::{Adapter, Connection};
+use super::envelopes;
+use super::places;
+use super::runs::{self, instant};
+use super::statement::{query, row, small};
+use super::stops;
+use crate::ledger::rules::{Draws, draws, next_rows, owns};
+use crate::ledger::{
+    BlockIds, Epoch, Lease, LedgerFuture, Ownership, Rows, Run, RunId, Seat, Share, ShareHolder, Shares, Sharing,
+    StopKind, hold,
+};
+
+/// What a process in a seat draws.
+#[derive(Clone)]
+struct Draw {
+    lease: Lease,
+    sharing: i64,
+    place: u32,
+    by: String,
+    /// How many rows.
+    rows: u32,
+    /// The places where nobody is, but for its own.
+    shut: Vec<u32>,
+}
+
+impl Shares for Adapter {
+    fn share_out(&self, lease: Lease, terms: String, proven: bool) -> LedgerFuture<'_, Ownership> {
+        let sharing = Sharing { terms, id: rand::random(), by: lease.epoch, proven };
+        Box::pin(self.write(move |connection, _| Box::pin(share_out(connection, lease, sharing.clone()))))
+    }
+
+    fn take_seat<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<Seat>> {
+        Box::pin(async move {
+            let Some(sharing) = run.sharing.as_ref().map(|sharing| sharing.id) else { return Ok(None) };
+            self.fit_for_sending().await?;
+            let (place, lock) = places::free(self, &run.campaign, &run.account).await?;
+            let lease = Lease { run: run.key, rows: run.rows(), epoch: Epoch(rand::random()) };
+            self.bind(lease.epoch, &hold::place_name(&run.campaign, &run.account, place));
+            Ok(Some(Seat::new(lease, (sharing, place, by), lock)))
+        })
+    }
+
+    fn draw_share<'a>(&'a self, seat: &'a Seat, rows: u32) -> LedgerFuture<'a, Share> {
+        Box::pin(async move {
+            let (run, others) = self.places(seat.lease.run).await?;
+            let (mut shut, mut locks) = (Vec::new(), Vec::new());
+            for place in others.iter().filter(|place| place.number != seat.place) {
+                // To look at it is cheap; it is taken only from who is gone, and as long as its rows are taken over.
+                let name = hold::place_name(&run.campaign, &run.account, place.number);
+                if !self.is_locked(&name).await?
+                    && let Some(lock) = self.try_lock(&name).await?
+                {
+                    shut.push(place.number);
+                    locks.push(lock);
+                }
+            }
+            let Seat { lease, sharing, place, by, .. } = seat;
+            let draw = Draw { lease: *lease, sharing: *sharing, place: *place, by: by.clone(), rows, shut };
+            self.be_heard(lease.epoch).await?;
+            self.write(move |connection, now| Box::pin(draw_share(connection, now, draw.clone()))).await
+        })
+    }
+
+    fn finish_shares<'a>(&'a self, seat: &'a Seat) -> LedgerFuture<'a, ()> {
+        let Lease { run, epoch, .. } = seat.lease;
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(async move {
+                query("UPDATE blocks SET epoch = NULL WHERE run = $1 AND epoch = $2")
+                    .bind(run.0)
+                    .bind(epoch.0)
+                    .execute(connection)
+                    .await?;
+                Ok(())
+            })
+        }))
+    }
+
+    fn prove(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(async move {
+                query("UPDATE runs SET proven = $1 WHERE key = $2").bind(true).bind(run.0).execute(connection).await?;
+                Ok(())
+            })
+        }))
+    }
+
+    fn halt(&self, run: RunId, kind: StopKind, reason: String) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(stops::halt(connection, run, kind, reason.clone()))))
+    }
+
+    fn share_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShareHolder>> {
+        Box::pin(async move {
+            let holders = self.told(holders(&mut *self.reader().await?, run.key).await)?;
+            let mut there = Vec::new();
+            for (place, holder) in holders {
+                if self.is_locked(&hold::place_name(&run.campaign, &run.account, place)).await? {
+                    there.push(holder);
+                }
+            }
+            Ok(there)
+        })
+    }
+}
+
+/// Has a run sent in shares from now on. As long as somebody has some of the last time, no row is drawn twice.
+async fn share_out(
+    connection: &mut Connection,
+    lease: Lease,
+    Sharing { terms, id, by, proven }: Sharing,
+) -> Result<Ownership, Failure> {
+    let run = lease.run;
+    let known = runs::read(&mut *connection, run).await?;
+    if !known.is_leased(lease) {
+        return Ok(Ownership::Lost);
+    }
+    if blocks::places(&mut *connection, run).await?.is_empty() {
+        query("DELETE FROM blocks WHERE run = $1").bind(run.0).execute(&mut *connection).await?;
+    }
+    query("UPDATE runs SET terms = $1, sharing = $2, shared_by = $3, proven = $4 WHERE key = $5")
+        .bind(terms)
+        .bind(id)
+        .bind(by.0)
+        .bind(proven)
+        .bind(run.0)
+        .execute(connection)
+        .await?;
+    Ok(Ownership::Held)
+}
+
+async fn draw_share(connection: &mut Connection, now: Now, draw: Draw) -> Result<Share, Failure> {
+    let Draw { lease, sharing, place, by, rows, shut } = draw;
+    let run = runs::read(&mut *connection, lease.run).await?;
+    match draws(&run, sharing) {
+        Draws::Now => {}
+        Draws::Later => return Ok(Share::InOtherHands),
+        Draws::NoMore => return Ok(Share::Over),
+    }
+    let left = abandoned(&mut *connection, lease, (place, &shut)).await?;
+    if !left.is_empty() {
+        let fallen = |intent| left.iter().any(|block| owns(*block, intent));
+        let doubtful = envelopes::doubt_intents(&mut *connection, now, run.key, fallen).await?;
+        for rows in &left {
+            query("UPDATE blocks SET place = $1, epoch = $2, drawn_by = $3 WHERE run = $4 AND first_row = $5")
+                .bind(i64::from(place))
+                .bind(lease.epoch.0)
+                .bind(&by)
+                .bind(run.key.0)
+                .bind(i64::from(rows.first.get()))
+                .execute(&mut *connection)
+                .await?;
+        }
+        return Ok(Share::TakenOver { rows: left, doubtful });
+    }
+    let places = blocks::places(&mut *connection, run.key).await?;
+    let in_other_hands = places.iter().any(|other| other.number != place);
+    let proven = run.sharing.as_ref().is_some_and(|sharing| sharing.proven);
+    if in_other_hands && !proven {
+        return Ok(Share::InOtherHands);
+    }
+    let Some(rows) = next_rows(&run, blocks::last_drawn(&mut *connection, run.key).await?, rows) else {
+        return Ok(if in_other_hands { Share::InOtherHands } else { Share::Through });
+    };
+    let first = run.ids.id(rows.first).map_or(run.ids.first, |id| id.get());
+    let ids = BlockIds { rows, first };
+    blocks::add(connection, now, (run.key, ids), (place, lease.epoch, Some(&by))).await?;
+    Ok(Share::Fresh(rows))
+}
+
+/// The rows that processes drew which are gone: at places that are shut, or at this one before it was taken.
+async fn abandoned(
+    connection: &mut Connection,
+    lease: Lease,
+    (place, shut): (u32, &[u32]),
+) -> Result<Vec<Rows>, Failure> {
+    let blocks = query(
+        "SELECT place, first_row, last_row FROM blocks
+         WHERE run = $1 AND epoch IS NOT NULL AND epoch <> $2 ORDER BY first_row",
+    )
+    .bind(lease.run.0)
+    .bind(lease.epoch.0)
+    .fetch_all(connection)
+    .await?;
+    let mut left = Vec::new();
+    for block in &blocks {
+        let at = small(block, 0)?;
+        if at == place || shut.contains(&at) {
+            left.push(Rows { first: row(block, 1)?, last: row(block, 2)? });
+        }
+    }
+    Ok(left)
+}
+
+/// Who drew what, by their places.
+async fn holders(reader: &mut Connection, run: RunId) -> Result<BTreeMap<u32, ShareHolder>, Failure> {
+    let blocks = query(
+        "SELECT place, first_row, last_row, drawn_at, drawn_by FROM blocks
+         WHERE run = $1 AND epoch IS NOT NULL AND drawn_by IS NOT NULL ORDER BY drawn_at",
+    )
+    .bind(run.0)
+    .fetch_all(reader)
+    .await?;
+    let mut holders = BTreeMap::new();
+    for block in &blocks {
+        let rows = Rows { first: row(block, 1)?, last: row(block, 2)? };
+        let (since, by) = (instant(block.try_get(3)?)?, block.try_get(4)?);
+        let holder = holders.entry(small(block, 0)?).or_insert(ShareHolder { by, rows: 0, since });
+        holder.rows += rows.len();
+    }
+    Ok(holders)
+}
