@@ -38,3 +38,4 @@ mod tables;
 mod variants;
 mod windows;
 mod workbooks;
+mod workers;

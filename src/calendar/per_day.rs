@@ -3,12 +3,14 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+use serde::{Deserialize, Serialize};
 
 /// How many messages may leave on a day of a time zone: the first count on the first day on which something leaves, and so
 /// on; the last one holds from then on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PerDay {
     counts: Vec<u32>,
+    #[serde(with = "jiff::fmt::serde::tz::required")]
     zone: TimeZone,
 }
 

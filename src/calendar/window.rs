@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
+use serde::{Deserialize, Serialize};
 
 /// Minutes of a day.
 const DAY: u16 = 24 * 60;
@@ -28,7 +29,7 @@ const NAMES: [(&str, Weekday); 7] = [
 /// Hours of a day, from one minute up to another, which is no part of them.
 ///
 /// Those that end before they begin go over midnight and belong to the day on which they begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hours {
     /// The first minute of the day.
     from: u16,
@@ -37,11 +38,11 @@ pub struct Hours {
 }
 
 /// Days of the week.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Days([bool; 7]);
 
 /// When messages may leave, whatever the zone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// The hours of a day.
     pub hours: Hours,

@@ -63,6 +63,7 @@ impl Context {
         let options = self.output.options.clone();
         let name_view = move |view, profile: &str| options.view(view, profile);
         Ok(Adapters {
+            process: super::process::name(),
             state: self.state()?,
             ledger,
             profiles: self.profiles(),

@@ -55,6 +55,7 @@ mod suppress;
 mod table;
 mod test;
 mod watch;
+mod worker;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -136,6 +137,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Schedule(command) => schedule::schedule(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
         Command::Serve(args) => serve::serve(context, args).await,
+        Command::Worker(args) => worker::worker(context, args).await,
         Command::Connector(args) => connector::connector(context, args).await,
         Command::Schema { of } => Ok(shell::schema(context, of)),
         Command::Completions { names: Some(names), .. } => completions::names(context, names).await,

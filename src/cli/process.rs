@@ -36,6 +36,15 @@ pub(super) fn keep_memory_private() {
     }
 }
 
+/// How people know this process among those of several machines: `web-1, process 4711`.
+pub(super) fn name() -> String {
+    #[cfg(unix)]
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(unix))]
+    let machine = std::env::var("COMPUTERNAME").unwrap_or_else(|_| "this machine".to_owned());
+    format!("{machine}, process {}", std::process::id())
+}
+
 /// Has a write beyond the limit on the size of files fail, as on a full disk, instead of ending the process.
 ///
 /// The handler stays for the rest of the process, whoever listens. It needs the runtime.

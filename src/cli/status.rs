@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::listing::listing;
 use super::watch::watch;
 use crate::finding::one_line;
-use crate::ledger::{Ledger, RunFilter, RunId};
+use crate::ledger::{Ledger, RunFilter, RunId, ShareHolder};
 use crate::report::{NextStep, RunStanding, RunStatus, RunView, counts_line, plural, run_entry_json, thousands};
 use crate::runs;
 
@@ -62,6 +62,9 @@ impl RunStanding {
             text += &format!(" · last ended {}", local(ended));
         }
         text.push('\n');
+        for ShareHolder { by, rows, since } in &self.senders {
+            text += &format!("  {} has {} of it, since {}\n", one_line(by), plural(*rows, "row"), local(*since));
+        }
         for approval in &self.approvals {
             text += &format!("  approved by {} on {}\n", one_line(&approval.by), local(approval.at));
         }

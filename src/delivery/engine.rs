@@ -1,5 +1,6 @@
 //! The engine: keeps envelopes in the air and does about their answers what the course says.
 
+mod others;
 mod passes;
 
 use std::sync::Arc;
@@ -43,7 +44,8 @@ pub async fn send(conditions: Conditions, edges: Edges, feed: Feed, counts: Stat
         lease: conditions.lease,
         account: conditions.account,
         bounds: conditions.bounds,
-        gate: Gate::new(conditions.rate),
+        gate: Gate::new(conditions.rate.filter(|_| conditions.together.is_none())),
+        pace: conditions.together.as_ref().and_then(|together| together.pace.clone()),
         timeout: conditions.timeout,
         watchdog: Watchdog::new(conditions.timeout),
         slow: SlowAnswers::new(conditions.timeout, Arc::clone(&edges.observer)),
@@ -62,6 +64,9 @@ pub async fn send(conditions: Conditions, edges: Edges, feed: Feed, counts: Stat
         began: Instant::now(),
         attended: conditions.attended,
         silent_until: None,
+        together: conditions.together.is_some(),
+        most_doubtful: conditions.limits.doubtful_envelopes,
+        proven: conditions.proven,
     };
     // On a worker thread, where its envelopes are too: nothing has to be woken across threads.
     match tokio::spawn(engine.run()).await {
@@ -87,6 +92,12 @@ struct Engine {
     attended: bool,
     /// When that person is told that the answer is still waited for.
     silent_until: Option<Instant>,
+    /// Whether others send the run too.
+    together: bool,
+    /// So many envelopes in a row that are in doubt stop all of them.
+    most_doubtful: u32,
+    /// Whether the others know that the gateway has taken a message.
+    proven: bool,
 }
 
 impl Engine {
@@ -105,7 +116,7 @@ impl Engine {
                     false => break,
                 }
             }
-            let waits = !stops && (self.course.is_paused() || !self.flight.is_empty());
+            let waits = !stops && (self.together || self.course.is_paused() || !self.flight.is_empty());
             tokio::select! {
                 biased;
                 interrupt = changed(&mut self.interrupt) => match interrupt {
@@ -246,6 +257,9 @@ impl Engine {
         };
         for step in steps {
             self.take(step, number).await;
+        }
+        if self.together && !held_back {
+            self.tell_others(number, &reply).await;
         }
         (self.route.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
     }

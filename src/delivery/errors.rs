@@ -37,6 +37,18 @@ impl Errors {
         }
     }
 
+    /// Counts those of another start too.
+    pub(super) fn add(&mut self, others: Self) {
+        for (text, kind) in others.kinds {
+            let room = self.kinds.len() < MOST_KINDS;
+            match self.kinds.get_mut(&text) {
+                Some(known) => known.count += kind.count,
+                None if room => drop(self.kinds.insert(text, kind)),
+                None => {}
+            }
+        }
+    }
+
     /// The errors that came most often, each with its count.
     pub fn commonest(&self, most: usize) -> impl Iterator<Item = (&str, u64)> {
         let mut kinds: Vec<&Kind> = self.kinds.values().collect();

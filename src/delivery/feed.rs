@@ -7,25 +7,33 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::hours::Hours;
+use super::share_draw::ShareDraw;
 use super::stop::{Stop, StopKind};
 use crate::audience::{Chunk, Number, RecordRef};
 use crate::check::online::Prices;
 use crate::check::{CompiledCampaign, Composed, Composer, Size, Uncomposed, ordered, sms_parts};
 use crate::domain::{IdRange, Operation, Row, RowSet};
 use crate::gateway::{EncodedOperation, RunHook};
+use crate::ledger::Rows;
 
 /// Groups of rendered operations that wait for the engine; one group is at most a chunk.
 const AHEAD: usize = 4;
+/// The same where rows are drawn in shares: what waits here for long had better be drawn by others.
+const AHEAD_OF_SHARES: usize = 1;
+
+/// Operations that come together; none at the end of a share, where what came before goes out without what follows.
+type Group = Result<Vec<EncodedOperation>, Stop>;
 
 /// Rendered operations, a group at a time.
-pub struct Feed(mpsc::Receiver<Result<Vec<EncodedOperation>, Stop>>);
+pub struct Feed(mpsc::Receiver<Group>);
 
 impl Feed {
     /// The next group; nothing when all rows are through.
-    pub async fn next(&mut self) -> Option<Result<Vec<EncodedOperation>, Stop>> {
+    pub async fn next(&mut self) -> Option<Group> {
         self.0.recv().await
     }
 }
@@ -85,9 +93,43 @@ impl Selection {
 
 /// Starts a thread that reads, renders and encodes.
 pub fn feed<R: Read + Send + 'static>(prepared: CompiledCampaign<R>, ids: IdRange, selection: Selection) -> Feed {
-    let (sender, receiver) = mpsc::channel(AHEAD);
+    on_thread(AHEAD, move |sender| {
+        let mut producer = Producer::new(prepared, ids, selection, sender.clone());
+        let _through = producer.produce(None);
+    })
+}
+
+/// Starts a thread that does the same with the rows that are drawn, share by share; after each comes an empty group.
+pub fn feed_shares<R: Read + Send + 'static>(
+    prepared: CompiledCampaign<R>,
+    ids: IdRange,
+    selection: Selection,
+    shares: ShareDraw,
+) -> Feed {
+    let runtime = Handle::current();
+    on_thread(AHEAD_OF_SHARES, move |sender| {
+        let mut producer = Producer::new(prepared, ids, selection, sender.clone());
+        loop {
+            let rows = match runtime.block_on(shares.next()) {
+                Ok(Some(rows)) => rows,
+                Ok(None) => return,
+                Err(error) => {
+                    let stop = Stop::new(StopKind::Ledger, format!("the ledger could not be written: {error}"));
+                    // The engine may be gone; then nobody has to know.
+                    return drop(sender.blocking_send(Err(stop)));
+                }
+            };
+            if producer.produce(Some(rows)).is_break() || sender.blocking_send(Ok(Vec::new())).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+fn on_thread(ahead: usize, produce: impl FnOnce(&mpsc::Sender<Group>) + Send + 'static) -> Feed {
+    let (sender, receiver) = mpsc::channel(ahead);
     std::thread::spawn(move || {
-        let produced = catch_unwind(AssertUnwindSafe(|| produce(prepared, ids, &selection, &sender)));
+        let produced = catch_unwind(AssertUnwindSafe(|| produce(&sender)));
         if produced.is_err() {
             // Without this the list would seem to be through. The engine may be gone; then nobody has to know.
             let stop = Stop::new(StopKind::Internal, "preparing messages ended early; this is a bug");
@@ -97,67 +139,101 @@ pub fn feed<R: Read + Send + 'static>(prepared: CompiledCampaign<R>, ids: IdRang
     Feed(receiver)
 }
 
-fn produce<R: Read + Send>(
+/// Reads a list once, and hands over what is chosen of it.
+struct Producer<R> {
     prepared: CompiledCampaign<R>,
     ids: IdRange,
-    selection: &Selection,
-    sender: &mpsc::Sender<Result<Vec<EncodedOperation>, Stop>>,
-) {
-    let CompiledCampaign { mut reader, recipe, .. } = prepared;
-    let mut damage = None;
-    let read = || {
-        let mut chunk = Chunk::new();
-        match reader.read_chunk(&mut chunk) {
-            Ok(true) => Some(chunk),
-            Ok(false) => None,
-            Err(finding) => {
-                damage = Some(Stop::new(StopKind::Inconsistent, finding.message));
-                None
+    selection: Selection,
+    /// At most so many are still handed over.
+    left: u64,
+    /// What was read last and goes on behind the rows that were wanted.
+    ahead: Option<Arc<Chunk>>,
+    sender: mpsc::Sender<Group>,
+}
+
+impl<R: Read + Send> Producer<R> {
+    fn new(prepared: CompiledCampaign<R>, ids: IdRange, selection: Selection, sender: mpsc::Sender<Group>) -> Self {
+        let left = selection.limit.unwrap_or(u64::MAX);
+        Self { prepared, ids, selection, left, ahead: None, sender }
+    }
+
+    /// Hands over these rows, which come after those before; all where none are named. Breaks when nothing more is wanted.
+    fn produce(&mut self, rows: Option<Rows>) -> ControlFlow<()> {
+        let Self { prepared, ids, selection, left, ahead, sender } = self;
+        let (CompiledCampaign { reader, recipe, .. }, ids) = (prepared, *ids);
+        let (mut damage, mut through, mut over) = (None, false, false);
+        let read = || {
+            while !through {
+                let chunk = match ahead.take() {
+                    Some(chunk) => chunk,
+                    None => {
+                        let mut chunk = Chunk::new();
+                        match reader.read_chunk(&mut chunk) {
+                            Ok(true) => Arc::new(chunk),
+                            Ok(false) => return None,
+                            Err(finding) => {
+                                damage = Some(Stop::new(StopKind::Inconsistent, finding.message));
+                                return None;
+                            }
+                        }
+                    }
+                };
+                let Some(Rows { first, last }) = rows else { return Some(chunk) };
+                let row = |record: Option<RecordRef<'_>>| record.map_or(Row::HEADER, |record| record.row);
+                let (begins, ends) =
+                    (row(chunk.get(0)), row(chunk.len().checked_sub(1).and_then(|end| chunk.get(end))));
+                if ends > last {
+                    through = true;
+                    *ahead = Some(Arc::clone(&chunk));
+                }
+                if ends >= first && begins <= last {
+                    return Some(chunk);
+                }
             }
-        }
-    };
-    let encode = |composer: &mut Composer<'_>, chunk: Chunk| -> Result<Vec<EncodedOperation>, Stop> {
-        let chosen = chunk.iter().filter(|record| selection.chooses(record.row));
-        let encode = |record: RecordRef<'_>| {
-            let ids = selection.ids(record.row, ids);
-            let operation = encoded(composer, (ids, selection.prices.as_ref()), record)?;
-            let operation = match &selection.hours {
-                None => operation,
-                // Outside its window a row stays planned.
-                Some(hours) => match hours.of_row(operation.phone, record.fields) {
-                    Some(leave_by) => operation.leaving_by(leave_by),
-                    None => return Ok(None),
-                },
-            };
-            Ok(Some(selection.hooked(operation)))
+            None
         };
-        chosen.map(encode).filter_map(Result::transpose).collect()
-    };
-    let mut left = selection.limit.unwrap_or(u64::MAX);
-    let hand_over = |operations: Result<Vec<EncodedOperation>, Stop>| {
-        let operations = operations.and_then(|mut operations| {
-            operations.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-            // Variants may be of several kinds, and an envelope is of one.
-            operations.sort_by_key(|operation| operation.kind);
-            left -= operations.len() as u64;
-            unchanged(&selection.digests, &operations).map(|()| operations)
-        });
-        // Rows that could not leave may now, and come before those behind them.
-        let due = selection.hours.as_ref().is_some_and(|hours| hours.is_due());
-        let over = operations.is_err() || left == 0 || due;
-        if operations.as_ref().is_ok_and(Vec::is_empty) {
-            return if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        let is_wanted = |row: Row| rows.is_none_or(|rows| rows.contain(row)) && selection.chooses(row);
+        let encode = |composer: &mut Composer<'_>, chunk: Arc<Chunk>| -> Result<Vec<EncodedOperation>, Stop> {
+            let chosen = chunk.iter().filter(|record| is_wanted(record.row));
+            let encode = |record: RecordRef<'_>| {
+                let ids = selection.ids(record.row, ids);
+                let operation = encoded(composer, (ids, selection.prices.as_ref()), record)?;
+                let operation = match &selection.hours {
+                    None => operation,
+                    // Outside its window a row stays planned.
+                    Some(hours) => match hours.of_row(operation.phone, record.fields) {
+                        Some(leave_by) => operation.leaving_by(leave_by),
+                        None => return Ok(None),
+                    },
+                };
+                Ok(Some(selection.hooked(operation)))
+            };
+            chosen.map(encode).filter_map(Result::transpose).collect()
+        };
+        let hand_over = |operations: Result<Vec<EncodedOperation>, Stop>| {
+            let operations = operations.and_then(|mut operations| {
+                operations.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                // Variants may be of several kinds, and an envelope is of one.
+                operations.sort_by_key(|operation| operation.kind);
+                *left -= operations.len() as u64;
+                unchanged(&selection.digests, &operations).map(|()| operations)
+            });
+            // Rows that could not leave may now, and come before those behind them.
+            let due = selection.hours.as_ref().is_some_and(|hours| hours.is_due());
+            over = operations.is_err() || *left == 0 || due;
+            if operations.as_ref().is_ok_and(Vec::is_empty) {
+                return if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            }
+            over |= sender.blocking_send(operations).is_err();
+            if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        ordered(crate::check::cores(), read, || recipe.composer(), encode, hand_over);
+        if let Some(stop) = damage {
+            // The engine may be gone already; then nobody has to know.
+            let _ = sender.blocking_send(Err(stop));
+            over = true;
         }
-        if sender.blocking_send(operations).is_err() || over {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    };
-    ordered(crate::check::cores(), read, || recipe.composer(), encode, hand_over);
-    if let Some(stop) = damage {
-        // The engine may be gone already; then nobody has to know.
-        let _ = sender.blocking_send(Err(stop));
+        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 

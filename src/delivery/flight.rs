@@ -53,6 +53,8 @@ pub(super) struct Flight {
     /// Rendered operations in the order of the file; nothing more comes when there is no feed.
     feed: Option<Feed>,
     ready: VecDeque<EncodedOperation>,
+    /// How many of those that are ready are of one share, share by share: its last envelope waits for no other's.
+    shares: VecDeque<usize>,
     /// Operations that are proven not sent, by the envelopes in which they go out again.
     again: VecDeque<Parcel>,
     flying: JoinSet<Landing>,
@@ -68,6 +70,7 @@ impl Flight {
             batch,
             feed: Some(feed),
             ready: VecDeque::new(),
+            shares: VecDeque::new(),
             again: VecDeque::new(),
             flying: JoinSet::new(),
             settling: JoinSet::new(),
@@ -119,12 +122,20 @@ impl Flight {
         if let Some(parcel) = self.again.pop_front() {
             return Some(parcel);
         }
+        let share = self.shares.front().copied();
         // A short envelope goes out only when nothing more comes.
-        if self.ready.is_empty() || (self.ready.len() < size && self.feed.is_some()) {
+        if self.ready.is_empty() || (share.is_none() && self.ready.len() < size && self.feed.is_some()) {
             return None;
         }
         let kind = self.ready.front()?.kind;
-        let size = self.ready.iter().take(size).take_while(|operation| operation.kind == kind).count();
+        let most = share.map_or(size, |share| size.min(share));
+        let size = self.ready.iter().take(most).take_while(|operation| operation.kind == kind).count();
+        if let Some(share) = share {
+            self.shares.pop_front();
+            if share > size {
+                self.shares.push_front(share - size);
+            }
+        }
         Some(Parcel { operations: self.ready.drain(..size).collect(), piece: false })
     }
 
@@ -167,6 +178,10 @@ impl Flight {
 
     fn fed(&mut self, more: Option<Result<Vec<EncodedOperation>, Stop>>) -> Arrival {
         match more {
+            Some(Ok(operations)) if operations.is_empty() => {
+                let rest = self.ready.len() - self.shares.iter().sum::<usize>();
+                self.shares.extend((rest > 0).then_some(rest));
+            }
             Some(Ok(operations)) => self.ready.extend(operations),
             Some(Err(stop)) => return Arrival::Failed(stop),
             None => self.feed = None,

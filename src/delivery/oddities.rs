@@ -34,6 +34,16 @@ impl Oddities {
         }
     }
 
+    /// These and those of a start that went on where this one ended.
+    #[must_use]
+    pub(super) fn and(mut self, next: Self) -> Self {
+        for (oddity, count) in next.counts {
+            *self.counts.entry(oddity).or_default() += count;
+        }
+        self.known.extend(next.known);
+        self
+    }
+
     /// Each kind with its count.
     pub fn counts(&self) -> impl Iterator<Item = (Oddity, u64)> {
         self.counts.iter().map(|(oddity, count)| (*oddity, *count))

@@ -95,6 +95,7 @@ impl From<SingleConditions> for Conditions {
                 keep_going: true,
             },
             first_messages: Duration::ZERO,
+            together: None,
             attended: true,
         }
     }

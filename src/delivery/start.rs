@@ -12,6 +12,7 @@ use super::event::Observer;
 use super::hours::Passes;
 use super::oddities::Oddities;
 use super::stop::{Interrupt, Stop};
+use super::together::Together;
 use crate::domain::{Endpoint, Outcome};
 use crate::gateway::Gateway;
 use crate::ledger::{Allowance, Bounds, Lease, Ledger, Parts, StateCounts};
@@ -61,9 +62,30 @@ pub struct Conditions {
     pub proven: bool,
     /// How long the first messages of an asynchronous start are asked about; zero in a rehearsal.
     pub first_messages: Duration,
+    /// How several processes send the run together; nothing where this one does alone.
+    pub together: Option<Together>,
     /// Whether a person waits for the end: it is told what came of it then and a long silence before, and a gateway
     /// that takes nothing is tried from the start on for no longer than it may be out of reach.
     pub attended: bool,
+}
+
+impl Ending {
+    /// The end of a start that went on where another one ended.
+    #[must_use]
+    pub fn and(self, next: Self) -> Self {
+        let mut errors = self.errors;
+        errors.add(next.errors);
+        Self {
+            sent: self.sent + next.sent,
+            opted_out: self.opted_out + next.opted_out,
+            parts: self.parts.and(next.parts),
+            errors,
+            oddities: self.oddities.and(next.oddities),
+            lag: self.lag.max(next.lag),
+            expired: self.expired || next.expired,
+            ..next
+        }
+    }
 }
 
 /// How sending ended.

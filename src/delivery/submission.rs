@@ -37,6 +37,8 @@ pub(super) struct Route {
     /// What each intent has to keep within.
     pub(super) bounds: Option<Arc<Bounds>>,
     pub(super) gate: Gate,
+    /// The campaign's own pace, which several processes keep together.
+    pub(super) pace: Option<Allowance>,
     pub(super) timeout: Duration,
     pub(super) watchdog: Watchdog,
     pub(super) slow: SlowAnswers,
@@ -84,6 +86,15 @@ impl Route {
             _ = recalls.changed() => return Ok(Submission::Recalled),
             turn = self.gate.turn(envelope.operations().len()) => turn,
         };
+        if let Some(pace) = &self.pace {
+            let count = u32::try_from(envelope.operations().len()).unwrap_or(u32::MAX);
+            let wait = self.ledger.reserve(pace, count).await?;
+            tokio::select! {
+                biased;
+                _ = recalls.changed() => return Ok(Submission::Recalled),
+                () = tokio::time::sleep(wait.time) => {}
+            }
+        }
         let leave_by = envelope.operations().iter().filter_map(|operation| operation.leave_by).min();
         let hours = self.hours.clone();
         let late = move || hours.as_ref().map(|hours| hours.now()).filter(|now| leave_by.is_some_and(|by| *now >= by));

@@ -124,7 +124,7 @@ pub enum Duplicates {
 }
 
 /// How fast and how carefully a campaign is sent.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
     /// The most operations in a time; nothing for as many as the profile allows.
     pub rate: Option<Rate>,
@@ -179,7 +179,7 @@ impl FromStr for ReceiptsBy {
 }
 
 /// What becomes of a row of which nobody knows whether it was sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnInDoubt {
     /// It stays in doubt until evidence or a person decides.
     #[default]
@@ -203,7 +203,7 @@ impl OnInDoubt {
 }
 
 /// What stops a run before its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopAfter {
     /// Envelopes in a row whose outcome is not known.
     pub doubtful_envelopes: NonZeroU32,
@@ -231,6 +231,12 @@ impl Brief {
     pub fn is_rehearsal(&self) -> bool {
         self.gateway == SANDBOX
     }
+
+    /// The zone of its `timezone`.
+    #[must_use]
+    pub fn home(&self) -> TimeZone {
+        self.timezone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC)
+    }
 }
 
 impl Campaign {
@@ -248,7 +254,7 @@ impl Campaign {
     /// The zone of its `timezone`.
     #[must_use]
     pub fn home(&self) -> TimeZone {
-        self.brief.timezone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC)
+        self.brief.home()
     }
 
     /// The column with the time zones of its recipients, where its window is on their clocks.

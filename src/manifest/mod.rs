@@ -22,6 +22,7 @@ mod recipients;
 mod report;
 mod resolve;
 mod section;
+mod sending_terms;
 mod settings;
 mod suppress_file;
 mod table_file;
@@ -45,6 +46,7 @@ pub use profile::{
 pub use recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastPeople, Recipients};
 pub use report::LoadedFile;
 pub use resolve::{is_slug, load_campaign, slug};
+pub use sending_terms::SendingTerms;
 pub use settings::{Origin, Setting, settings};
 pub use suppress_file::SuppressFile;
 pub use table_file::TableFile;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
+use serde::{Deserialize, Serialize};
 
 use super::campaign::Campaign;
 use super::keys::WINDOW;
@@ -18,7 +19,7 @@ const HOURS: &str = "write hours such as `09:00-20:00`; `22:00-06:00` goes over 
 const DAYS: &str = "write days such as `mon-fri` or `mon, wed`";
 
 /// When messages may leave.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendingWindow {
     /// On whatever clocks.
     pub window: Window,
@@ -27,7 +28,7 @@ pub struct SendingWindow {
 }
 
 /// Whose clocks a window is on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WindowZone {
     /// Those of the campaign's `timezone`.
     Campaign,
@@ -38,7 +39,7 @@ pub enum WindowZone {
 }
 
 /// When nothing leaves any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Until {
     /// At this local time.
     At(DateTime),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ChannelFigures, RunView, is_owned, run_json};
-use crate::ledger::{Approval, Ledger, LedgerError, Run, RunFilter};
+use crate::ledger::{Approval, Ledger, LedgerError, Run, RunFilter, ShareHolder};
 
 /// How a run stands.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub struct RunStanding {
     pub channels: ChannelFigures,
     /// Who agreed to it, where somebody was asked apart from the call that sent it, the earliest first.
     pub approvals: Vec<Approval>,
+    /// Which processes send it, and how much of it each has; none where one sends it alone.
+    pub senders: Vec<ShareHolder>,
 }
 
 impl RunStanding {
@@ -29,7 +31,8 @@ impl RunStanding {
         let view = RunView::read(ledger, run, owned).await?;
         let channels = ChannelFigures::read(ledger, &view.run, owned).await?;
         let approvals = approvals(ledger, &view.run).await?;
-        Ok(Self { view, channels, approvals })
+        let senders = if view.run.sharing.is_some() { ledger.share_holders(&view.run).await? } else { Vec::new() };
+        Ok(Self { view, channels, approvals, senders })
     }
 
     /// The same for programs. Nobody's number is in it.
@@ -38,6 +41,11 @@ impl RunStanding {
         let mut object = run_json(&self.view);
         object["channels"] = self.channels.json();
         approved_json(&mut object, &self.approvals);
+        let sender =
+            |holder: &ShareHolder| json!({ "by": holder.by, "rows": holder.rows, "since": holder.since.to_string() });
+        if !self.senders.is_empty() {
+            object["senders"] = self.senders.iter().map(sender).collect();
+        }
         object
     }
 }

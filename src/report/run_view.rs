@@ -180,6 +180,10 @@ pub fn is_followed(run: &Run, now: Timestamp) -> bool {
 /// # Errors
 /// When the ledger cannot tell.
 pub async fn is_owned(ledger: &dyn Ledger, run: &Run) -> Result<bool, LedgerError> {
-    let sent = run.epoch.is_some() && run.progress == Progress::Open;
-    Ok(sent && ledger.is_held(&run.campaign, &run.account).await?)
+    if run.progress != Progress::Open {
+        return Ok(false);
+    }
+    // Workers go on with it where whoever began it is gone.
+    let in_shares = run.sharing.is_some() && !ledger.rows_in_hand(run.key).await?.is_empty();
+    Ok(in_shares || run.epoch.is_some() && ledger.is_held(&run.campaign, &run.account).await?)
 }

@@ -185,6 +185,7 @@ mod tests {
         let profile = profiles.load(None).unwrap().profile("local").unwrap().clone();
         let ledger = SqliteLedger::open(&folder.join("ledger.sqlite"), jiff::Timestamp::now).await.unwrap();
         let adapters = Adapters {
+            process: "test".to_owned(),
             state: folder.to_owned(),
             ledger: Arc::new(ledger),
             profiles,

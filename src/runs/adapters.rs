@@ -33,6 +33,8 @@ pub type NameView = Arc<dyn Fn(AccountView, &str) -> String + Send + Sync>;
 /// What the outside gives to everything that a run does.
 #[derive(Clone)]
 pub struct Adapters {
+    /// How people know this process: its machine and its number.
+    pub process: String,
     /// The state folder.
     pub state: PathBuf,
     /// The ledger.

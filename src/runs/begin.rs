@@ -52,11 +52,20 @@ impl Session {
                 Ok(resumed)
             }
             Err(Error::InputsChanged { .. }) if self.launch.request.accept_changes => {
+                self.refuse_shares(&open).await?;
                 let listed = self.fetched().await?;
                 self.begin(&listed, &TodaysTexts::of(&listed).await?, Some(open)).await
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Refuses to take the place of a run of which workers have shares still: they would send what the new run sends too.
+    async fn refuse_shares(&self, run: &Run) -> Result<(), Error> {
+        if run.sharing.is_none() || self.adapters.ledger.rows_in_hand(run.key).await?.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Busy { campaign: run.campaign.clone(), gateway: run.gateway.clone(), since: None })
     }
 
     /// Keeps of the runs that know no file, or of all if they were moved, that they are of this one. A call that is refused

@@ -97,7 +97,9 @@ pub async fn fire(
         return Err(Error::Schedule(ScheduleRefusal::Changed(change)));
     }
     let armed = Some(standing_digest(armed));
-    let request = Request { occurrence: Some(occurrence.clone()), armed, ..Request::default() };
+    // Where other machines use the ledger, workers there may help.
+    let shared = adapters.ledger.is_shared() && inputs.destination.is_live();
+    let request = Request { occurrence: Some(occurrence.clone()), armed, shared, ..Request::default() };
     let files = OwnFiles { state: &adapters.state, profiles: &adapters.profiles };
     let launch = Launch::of(Arc::new(inputs), request, files)?;
     launch.run(adapters, Arc::new(ArmedYes), interrupt).await

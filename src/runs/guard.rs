@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{Error, Inputs};
 use crate::domain::{Cap, Purpose};
 use crate::ledger::{Ledger, NumberSet, OptedOut, Run, RunFilter, RunId};
-use crate::manifest::Brief;
+use crate::manifest::{Brief, Destination};
 use crate::report::DOUBTFUL;
 
 /// Who has a message of a campaign and edition through an account.
@@ -100,11 +100,16 @@ pub async fn opted_out(ledger: &dyn Ledger, inputs: &Inputs) -> Result<OptedOut,
 /// service is held back by neither.
 #[must_use]
 pub fn caps(inputs: &Inputs) -> Vec<Cap> {
-    if inputs.campaign.brief.purpose == Purpose::Service {
+    let Inputs { campaign, destination, .. } = inputs;
+    caps_of((campaign.brief.purpose, campaign.delivery.cap), destination)
+}
+
+/// The same of messages for this purpose, which have this cap of their own.
+pub(super) fn caps_of((purpose, own): (Purpose, Option<Cap>), destination: &Destination) -> Vec<Cap> {
+    if purpose == Purpose::Service {
         return Vec::new();
     }
-    let policy = inputs.destination.profile().and_then(|profile| profile.cap);
-    inputs.campaign.delivery.cap.into_iter().chain(policy).collect()
+    own.into_iter().chain(destination.profile().and_then(|profile| profile.cap)).collect()
 }
 
 /// Who got as many messages lately as they may. A rehearsal plays the real run, as far as the campaign itself says a cap.

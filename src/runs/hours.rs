@@ -7,15 +7,18 @@ use jiff::Timestamp;
 
 use super::freeze::thaw;
 use super::launch::Session;
+use super::sender::Sender;
 use super::{Error, Inputs};
 use crate::audience::{Header, RecordRef};
 use crate::check::{CompiledCampaign, Recipe, until_over, zone_column};
-use crate::delivery::{self, Ending, Feed, Hours, Keeping, Passes, Snapshot, Stop, ZoneOf, feed};
+use crate::delivery::{
+    self, Ending, Feed, Hours, Keeping, Passes, ShareDraw, Snapshot, Stop, ZoneOf, feed, feed_shares,
+};
 use crate::failpoint;
 use crate::ledger::{EXPIRED, Lease, Ledger, Run, State, StopKind};
-use crate::manifest::{Campaign, SendingWindow, Until, WindowZone};
+use crate::manifest::{SendingWindow, WindowZone};
 
-impl Session {
+impl Sender<'_> {
     /// How a start goes through its rows again; nothing where they may leave at any time. A rehearsal waits for no window, but
     /// where it keeps the pace of the real run.
     ///
@@ -25,27 +28,42 @@ impl Session {
         &self,
         run: &Run,
         prepared: &CompiledCampaign<R>,
-        selection: &delivery::Selection,
+        (selection, shares): (&delivery::Selection, Option<&ShareDraw>),
     ) -> Result<Option<Passes>, Error> {
-        let (inputs, request) = (self.inputs(), &self.launch.request);
-        if !inputs.destination.is_live() && !request.real_time {
+        if !self.keeps_time {
             return Ok(None);
         }
-        let Some(keeping) = keeping(inputs, run, prepared.reader.header())? else { return Ok(None) };
+        let Some(keeping) = self.keeping(run, prepared.reader.header())? else { return Ok(None) };
         let hours = Arc::new(Hours::new(keeping, Arc::new(self.adapters.clock)));
         let anew = Again {
             ledger: Arc::clone(&self.adapters.ledger),
             run: run.clone(),
             selection: delivery::Selection { hours: Some(Arc::clone(&hours)), ..selection.clone() },
+            shares: shares.cloned(),
         };
         let anew = move |begun: u64| -> delivery::Feeding { Box::pin(anew.clone().feed(begun)) };
-        Ok(Some(Passes { hours, anew: Box::new(anew), waits: !request.no_wait, limit: selection.limit }))
+        Ok(Some(Passes { hours, anew: Box::new(anew), waits: self.terms.waits, limit: selection.limit }))
     }
 
+    /// What the rows of a run keep; nothing where they may leave at any time.
+    fn keeping(&self, run: &Run, header: &Header) -> Result<Option<Keeping>, Error> {
+        let windows: Vec<_> = self
+            .terms
+            .windows(self.destination.profile())
+            .map(|SendingWindow { window, zone }| Ok((window.clone(), zone_of(zone, header)?)))
+            .collect::<Result<_, Error>>()?;
+        let home = self.brief.home();
+        let until = self.terms.until(&home, run.began_at);
+        let keeps = !windows.is_empty() || until.is_some();
+        Ok(keeps.then_some(Keeping { windows, home, until }))
+    }
+}
+
+impl Session {
     /// Skips who is left of a run whose time is over, and ends it.
     pub(super) async fn expire(&self, (run, lease): (&Run, Lease), ending: &mut Ending) -> Result<(), Error> {
         let (ledger, request) = (self.adapters.ledger.as_ref(), &self.launch.request);
-        let Some(until) = until(&self.inputs().campaign, run) else { return Ok(()) };
+        let Some(until) = self.terms().until(&self.inputs().campaign.home(), run.began_at) else { return Ok(()) };
         let everybody = request.limit.is_none() && request.rows.is_none();
         let is_through = ending.stopped.as_ref().is_none_or(|stop| stop.kind == StopKind::Limit);
         if ending.expired && is_through && (everybody || (self.adapters.clock)() >= until) {
@@ -76,32 +94,25 @@ struct Again {
     ledger: Arc<dyn Ledger>,
     run: Run,
     selection: delivery::Selection,
+    shares: Option<ShareDraw>,
 }
 
 impl Again {
     /// The rows that are still planned, after so many left.
     async fn feed(self, begun: u64) -> Result<Feed, Stop> {
-        let Self { ledger, run, selection } = self;
+        let Self { ledger, run, selection, shares } = self;
         let failed = |error: String| Stop::new(StopKind::Ledger, error);
         let snapshot = Snapshot::read(ledger.as_ref(), &run, true).await.map_err(|error| failed(error.to_string()))?;
         let thawed = thaw(ledger.as_ref(), &run).await;
         let (_, prepared) = thawed.map_err(|_| failed("the copies of the run cannot be read".to_owned()))?;
         let limit = selection.limit.map(|limit| limit.saturating_sub(begun));
         let Snapshot { settled, digests, renumbered, .. } = snapshot;
-        Ok(feed(prepared, run.ids, delivery::Selection { settled, digests, renumbered, limit, ..selection }))
+        let selection = delivery::Selection { settled, digests, renumbered, limit, ..selection };
+        Ok(match shares {
+            None => feed(prepared, run.ids, selection),
+            Some(shares) => feed_shares(prepared, run.ids, selection, shares.again()),
+        })
     }
-}
-
-/// What the rows of a run keep; nothing where they may leave at any time.
-fn keeping(inputs: &Inputs, run: &Run, header: &Header) -> Result<Option<Keeping>, Error> {
-    let campaign = &inputs.campaign;
-    let windows: Vec<_> = campaign
-        .windows(inputs.destination.profile())
-        .map(|SendingWindow { window, zone }| Ok((window.clone(), zone_of(zone, header)?)))
-        .collect::<Result<_, Error>>()?;
-    let until = until(campaign, run);
-    let keeps = !windows.is_empty() || until.is_some();
-    Ok(keeps.then(|| Keeping { windows, home: campaign.home(), until }))
 }
 
 fn zone_of(zone: &WindowZone, header: &Header) -> Result<ZoneOf, Error> {
@@ -113,11 +124,4 @@ fn zone_of(zone: &WindowZone, header: &Header) -> Result<ZoneOf, Error> {
             None => return Err(Error::Findings(vec![zone_column(name, header)])),
         },
     })
-}
-/// The moment from which nothing of a run leaves.
-fn until(campaign: &Campaign, run: &Run) -> Option<Timestamp> {
-    match campaign.until? {
-        Until::At(_) => campaign.until_at(),
-        Until::After(time) => Some(run.began_at.checked_add(time).unwrap_or(Timestamp::MAX)),
-    }
 }

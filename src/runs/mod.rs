@@ -63,6 +63,8 @@ mod retry;
 mod row_choice;
 mod schedule_refusal;
 mod send;
+mod sender;
+mod shared;
 mod single;
 mod start;
 mod stop;
@@ -75,6 +77,7 @@ mod test_message;
 #[cfg(test)]
 mod tests;
 mod whose;
+mod worker;
 
 pub use account::{Account, KeylessAccount};
 pub use adapters::{AccountView, Adapters, Connect, NameView};
@@ -133,3 +136,4 @@ pub use target::OwnFiles;
 pub use templates::TemplateChange;
 pub use test_message::{TestMessage, test_message};
 pub use whose::{campaign_file, is_gone};
+pub use worker::{WorkEvent, WorkObserver, Worker};

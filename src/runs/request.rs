@@ -43,6 +43,8 @@ pub struct Request {
     pub real_time: bool,
     /// Rows in doubt are asked about once at the end, without staying for it.
     pub no_wait: bool,
+    /// Workers may take shares of the run.
+    pub shared: bool,
     /// The ledger counts, whatever contradicts it.
     pub new_ledger: bool,
     /// So many people may get a message twice, because the ledger was put back from a backup.

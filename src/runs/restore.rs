@@ -7,6 +7,7 @@
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
 
+use super::find::found;
 use super::forget::forget;
 use super::forgotten::ForgottenNumbers;
 use super::freeze::thaw;
@@ -17,7 +18,8 @@ use crate::domain::Phone;
 use crate::failpoint;
 use crate::gateway::EncodedOperation;
 use crate::ledger::{
-    Allowance, Backup, Intent, Lease, Ledger, LedgerError, Permit, Progress, Run, RunEnd, RunFilter, SentRow, StopKind,
+    Allowance, Backup, Intent, Lease, Ledger, LedgerError, Permit, Progress, Run, RunEnd, RunFilter, Seat, SentRow,
+    StopKind,
 };
 use crate::report::numbers_where;
 
@@ -146,12 +148,26 @@ async fn forgotten_since(adapters: &Adapters) -> Result<Vec<Phone>, Error> {
     }
 }
 
+/// Takes all rows of a run that is sent in shares.
+async fn take_all(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result<Option<Seat>, Error> {
+    let Some(sharing) = &run.sharing else { return Ok(None) };
+    ledger.share_out(lease, sharing.terms.clone(), true).await?;
+    let seat = ledger.take_seat(&found(ledger, run.key).await?, "restore".to_owned()).await?;
+    if let Some(seat) = &seat {
+        ledger.draw_share(seat, u32::MAX).await?;
+    }
+    Ok(seat)
+}
+
 /// Records for all rows of an unfinished run that are left that they may have been sent; tells how many.
 async fn doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64, Error> {
     let ledger = adapters.ledger.as_ref();
     let held = hold(ledger, &run.campaign, &run.gateway, &run.account).await?;
     ledger.request_stop(run.key, false).await?;
     let lease = ledger.claim(&held, run.key).await?.lease;
+    // Of a run that was sent in shares all of them are taken: nobody else has any.
+    let seat = take_all(ledger, run, lease).await?;
+    let by = seat.as_ref().map_or(lease, |seat| seat.lease);
     let Snapshot { settled, digests, renumbered, .. } = Snapshot::read(ledger, run, false).await?;
     let (_, prepared) = thaw(ledger, run).await?;
     let mut feed = feed(prepared, run.ids, Selection { settled, digests, renumbered, ..Selection::default() });
@@ -160,7 +176,7 @@ async fn doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64
         let operations = operations.map_err(|stop| Error::Input(stop.to_string()))?;
         for alike in operations.chunk_by(|one, other| one.kind == other.kind) {
             for some in alike.chunks(AT_ONCE) {
-                rows += begin(ledger, (run, lease), some).await?;
+                rows += begin(ledger, (run, by), some).await?;
             }
         }
     }

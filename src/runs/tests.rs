@@ -72,6 +72,7 @@ impl World {
         let events = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&events);
         let adapters = Adapters {
+            process: "test".to_owned(),
             state: folder.path().join("state"),
             ledger,
             profiles: Profiles::default(),

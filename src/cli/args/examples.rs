@@ -19,6 +19,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("run", "autumn-sale.yaml"),
     ("run", "autumn-sale.yaml --gateway production --limit 10"),
     ("run", "autumn-sale.yaml --gateway production --yes"),
+    ("run", "autumn-sale.yaml --gateway production --shared"),
     ("run", "autumn-sale.yaml --gateway production --plan 3f9a1c22d04be781"),
     ("plan", "autumn-sale.yaml --gateway production"),
     ("approve", "3f9a1c22d04be781"),
@@ -90,6 +91,8 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("connector", "--print-config --stdio --client claude --gateway production > .mcp.json"),
     ("serve", ""),
     ("serve", "--listen 127.0.0.1:9000 --json"),
+    ("worker", ""),
+    ("worker", "--metrics 127.0.0.1:9100"),
     ("schema", "gateways"),
     ("completions", "bash > ~/.local/share/bash-completion/completions/campaign"),
 ];

@@ -14,6 +14,7 @@ mod sandbox;
 mod schedule;
 mod serve;
 mod suppress;
+mod worker;
 
 pub(super) use about_run::{Decision, ResolveArgs, RetryArgs, ShowArgs};
 pub(super) use check::{CheckArgs, ExplainArgs, Format, PreviewArgs};
@@ -32,6 +33,7 @@ pub(super) use sandbox::SandboxArgs;
 pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
 pub(super) use serve::ServeArgs;
 pub(super) use suppress::{ImportArgs, ListedArgs, NumberArgs, SuppressCommand, TermsArgs};
+pub(super) use worker::WorkerArgs;
 
 use std::path::PathBuf;
 
@@ -184,6 +186,8 @@ pub(super) enum Command {
     Sandbox(SandboxArgs),
     /// Run the process of a server
     Serve(ServeArgs),
+    /// Take shares of runs that other processes on the ledger began with `run --shared`
+    Worker(WorkerArgs),
     /// Be the gateway for AI assistants, as tools of the Model Context Protocol
     Connector(ConnectorArgs),
     /// Print the JSON Schema of a kind of files, for editors
@@ -285,6 +289,9 @@ pub(super) struct RunArgs {
     /// Do not stop because of rejected messages
     #[arg(long)]
     pub(super) keep_going: bool,
+    /// Have workers take shares of the run (see `campaign worker`); this process takes some too
+    #[arg(long, conflicts_with_all = ["dry_run", "limit", "rows", "real_time", "scenario"])]
+    pub(super) shared: bool,
     /// Do not ask a live gateway about key, sender names and money first
     #[arg(long, conflicts_with = "dry_run", help_heading = ASKED)]
     pub(super) offline: bool,

@@ -51,6 +51,10 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         let help = "add `--gateway sandbox`, or give it to `campaign sandbox --scenario FILE`";
         return Err(Failure::wrong(format!("`--scenario` is for rehearsals on the built-in sandbox; {help}")));
     }
+    if args.shared && !inputs.destination.is_live() {
+        let help = "name a gateway; `campaign sandbox` is one to rehearse on";
+        return Err(Failure::wrong(format!("`--shared` needs a gateway, which other processes reach too; {help}")));
+    }
     let scenario = args.scenario.as_deref().map(|file| sandbox::scenario(context, Some(file))).transpose()?;
     if args.yes && args.gateway.is_none() && !inputs.campaign.names_gateway() {
         return Err(Error::NoGatewayNamed.into());
@@ -67,6 +71,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         offline: args.offline,
         real_time: args.real_time,
         no_wait: args.no_wait,
+        shared: args.shared,
         new_ledger: args.new_ledger,
         accept_duplicates: args.i_accept_duplicates,
         occurrence,

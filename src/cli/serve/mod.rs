@@ -142,7 +142,7 @@ fn tell(context: &Context, address: SocketAddr, pages: Option<&Url>, hooks: Opti
 }
 
 /// What comes when the process has to end.
-type Shutdown = BoxFuture<'static, ()>;
+pub(in crate::cli) type Shutdown = BoxFuture<'static, ()>;
 
 /// What the process does at the same time. A task ends with the shutdown, and before it only because the ledger failed.
 pub(super) struct Tasks {

@@ -31,6 +31,7 @@ fn conditions() -> Conditions {
         },
         proven: false,
         first_messages: Duration::from_secs(10),
+        together: None,
         attended: false,
     }
 }

@@ -24,6 +24,7 @@ mod plan;
 mod plans;
 mod platform;
 mod schedules;
+mod shares;
 mod story;
 mod telling;
 mod turns;

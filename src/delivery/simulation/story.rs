@@ -310,6 +310,7 @@ impl World {
             limits,
             proven: took(snapshot) || self.mistake == Some(Mistake::NoCanary),
             first_messages: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
+            together: None,
             attended: false,
         }
     }

@@ -52,6 +52,7 @@ impl House {
         let folder = tempfile::tempdir().expect("a folder");
         let ledger = Arc::new(MemoryLedger::new(Contents::default(), now));
         let adapters = Adapters {
+            process: "test".to_owned(),
             state: folder.path().join("state"),
             ledger,
             profiles: Profiles::default(),

@@ -48,15 +48,16 @@ impl Gateway {
 
     /// One that answers the first requests like this, and takes every message afterwards.
     pub(crate) fn answering(script: impl IntoIterator<Item = Answer>) -> Self {
-        Self::listen(script, Answer::Accept)
+        Self::answering_then(script, Answer::Accept)
     }
 
     /// One that answers every request like this.
     pub(crate) fn always(answer: Answer) -> Self {
-        Self::listen([], answer)
+        Self::answering_then([], answer)
     }
 
-    fn listen(script: impl IntoIterator<Item = Answer>, afterwards: Answer) -> Self {
+    /// One that answers the first requests like this, and every other one like that.
+    pub(crate) fn answering_then(script: impl IntoIterator<Item = Answer>, afterwards: Answer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
         let desk = Arc::new(Desk {

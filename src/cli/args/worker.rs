@@ -1,0 +1,12 @@
+//! The arguments of `worker`.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct WorkerArgs {
+    /// Show /metrics at this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(in crate::cli) metrics: Option<SocketAddr>,
+}

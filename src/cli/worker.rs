@@ -1,0 +1,97 @@
+//! `campaign worker`: takes shares of runs until it is told to stop.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::args::WorkerArgs;
+use super::context::Context;
+use super::exit;
+use super::failure::Failure;
+use super::output::Output;
+use super::serve::{Shutdown, bind};
+use crate::delivery::DeliveryEvent;
+use crate::door::{self, Limits, reachable};
+use crate::finding::one_line;
+use crate::metrics::Metrics;
+use crate::report::{duration, plural};
+use crate::runs::{Error, Event, WorkEvent, Worker};
+use crate::web::{self, Counted, Views};
+
+pub(super) async fn worker(context: &Context, args: WorkerArgs) -> Result<u8, Failure> {
+    let mut interrupt = context.interrupt()?;
+    let metrics = Arc::new(Metrics::default());
+    let ledger = context.server_ledger(&metrics).await?;
+    let adapters = context.adapters(Arc::clone(&ledger))?;
+    let door = args.metrics.map(|address| bind(address, "--metrics")).transpose()?;
+    tell_place(context, &adapters.process, door.as_ref().map(|(_, address)| *address))?;
+    let output = context.output.clone();
+    let observer = Arc::new(move |event| tell(&output, event));
+    let work = Worker { adapters, observer, interrupt: interrupt.clone() }.work();
+    let Some((listener, _)) = door else {
+        work.await?;
+        return Ok(exit::FINE);
+    };
+    let views = Arc::new(Views::new(ledger));
+    let counted = web::metrics(Counted { metrics, views, clock: Timestamp::now });
+    let shutdown: Shutdown = Box::pin(async move {
+        // A sender that is gone is an end too.
+        let _ = interrupt.wait_for(|interrupt| *interrupt != crate::delivery::Interrupt::None).await;
+    });
+    let (worked, ()) = tokio::join!(work, door::serve(listener, counted, Limits::default(), shutdown));
+    worked?;
+    Ok(exit::FINE)
+}
+
+/// The first line: as whom it works, and where.
+fn tell_place(context: &Context, process: &str, metrics: Option<std::net::SocketAddr>) -> Result<(), Failure> {
+    let place = context.place()?;
+    let metrics = metrics.map(|address| format!("http://{}/metrics", reachable(address)));
+    if context.output.json {
+        context.output.object(&json!({ "worker": process, "ledger": place, "metrics": metrics }));
+        return Ok(());
+    }
+    let mut text = format!("takes shares of runs in `{place}`, as {process}\n");
+    text.extend(metrics.map(|url| format!("  metrics on {url}\n")));
+    context.output.result(&text);
+    Ok(())
+}
+
+fn tell(output: &Output, event: WorkEvent) {
+    match event {
+        WorkEvent::Joined { run } => say(output, &run, "joined", "takes shares of it"),
+        WorkEvent::Left { run, sent, stopped } => {
+            let sent = format!("sent {} of it", plural(sent, "message"));
+            let why = stopped.map(|stop| one_line(&stop.reason));
+            let why = why.map_or_else(|| "nothing of it is left to take".to_owned(), |why| format!("stopped: {why}"));
+            say(output, &run, "left", &format!("{sent}; {why}"));
+        }
+        WorkEvent::Unable { run, error: Error::Findings(findings) } => {
+            let findings: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+            say(output, &run, "unable", &findings.join("; "));
+        }
+        WorkEvent::Unable { run, error } => say(output, &run, "unable", &output.explain(error).message),
+        WorkEvent::Told { run, event: Event::Sending(event) } => match event {
+            DeliveryEvent::Warning(what) => say(output, &run, "warning", &what),
+            DeliveryEvent::Waiting { reason, time } => {
+                say(output, &run, "waiting", &format!("{reason}; for {}", duration(time)));
+            }
+            DeliveryEvent::Settled { .. } | DeliveryEvent::Slow { .. } | DeliveryEvent::Stopping { .. } => {}
+        },
+        WorkEvent::Told { run, event: Event::DoubtFromBefore { requests } } => {
+            let requests = plural(requests as u64, "request");
+            say(output, &run, "doubt", &format!("took over shares of a worker that is gone: {requests} in doubt"));
+        }
+        WorkEvent::Told { .. } => {}
+    }
+}
+
+/// A line about a run.
+fn say(output: &Output, run: &str, what: &str, words: &str) {
+    if output.json {
+        output.object(&json!({ "run": run, "event": what, "message": words }));
+    } else {
+        output.result(&format!("{run}: {words}\n"));
+    }
+}

@@ -1,0 +1,220 @@
+//! A worker: takes shares of runs that others began.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+
+use super::restore::refuse_backup;
+use super::sender::Sender;
+use super::shared::{Drawn, stops_all};
+use super::{Adapters, Connection, Error, Event, check_host, hook_of, key_of, refuse_other_secret};
+use crate::delivery::{Ending, FrozenInputs, Interrupt, Stop};
+use crate::ledger::{LedgerError, Progress, Run, RunFilter, RunId, StopKind};
+use crate::manifest::{Destination, SendingTerms};
+
+/// How often a worker looks for runs.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long a worker leaves a run alone that it could not send, and others may.
+const REST: Duration = Duration::from_secs(30);
+
+/// What a worker does about a run.
+#[derive(Debug)]
+pub enum WorkEvent {
+    /// It takes shares of it from now on.
+    Joined {
+        /// The run's name.
+        run: String,
+    },
+    /// It takes none any more.
+    Left {
+        /// The run's name.
+        run: String,
+        /// How many messages it sent.
+        sent: u64,
+        /// Why it stopped; nothing where nothing is left to take.
+        stopped: Option<Stop>,
+    },
+    /// It cannot send it.
+    Unable {
+        /// The run's name.
+        run: String,
+        /// Why.
+        error: Error,
+    },
+    /// Something happened while it sends it.
+    Told {
+        /// The run's name.
+        run: String,
+        /// What.
+        event: Event,
+    },
+}
+
+/// Somebody who is told what a worker does.
+pub type WorkObserver = Arc<dyn Fn(WorkEvent) + Send + Sync>;
+
+/// A process that takes shares of runs which others began with `--shared`.
+#[derive(Clone)]
+pub struct Worker {
+    /// What it works with.
+    pub adapters: Adapters,
+    /// Who is told what it does.
+    pub observer: WorkObserver,
+    /// What the outside asks.
+    pub interrupt: watch::Receiver<Interrupt>,
+}
+
+/// A run that a worker sends no more, and what came of it.
+type Worked = (Run, Result<(Ending, Drawn), Error>);
+
+/// What a worker knows of runs.
+#[derive(Default)]
+struct Known {
+    /// Those that it sends.
+    sending: HashSet<RunId>,
+    /// Those that it leaves alone until then, each as it was shared out.
+    resting: HashMap<(RunId, i64), Instant>,
+}
+
+impl Worker {
+    /// Takes shares of runs until a signal comes, and gives back what it has then.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read or written any more.
+    pub async fn work(self) -> Result<(), Error> {
+        let (mut known, mut sending) = (Known::default(), JoinSet::new());
+        let mut interrupt = self.interrupt.clone();
+        let failed = loop {
+            for run in self.open_runs(&known).await? {
+                known.sending.insert(run.key);
+                let worker = self.clone();
+                sending.spawn(async move {
+                    let ended = worker.send(&run).await;
+                    (run, ended)
+                });
+            }
+            tokio::select! {
+                biased;
+                _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => break None,
+                Some(ended) = sending.join_next() => {
+                    if let Some(failed) = self.took_in(ended, &mut known) {
+                        break Some(failed);
+                    }
+                }
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        };
+        // Each of them heard the signal too, and waits for what it has in flight.
+        while let Some(ended) = sending.join_next().await {
+            self.took_in(ended, &mut known);
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// The runs that are shared out, and that it may send.
+    async fn open_runs(&self, known: &Known) -> Result<Vec<Run>, Error> {
+        let open = RunFilter { open: true, live: true, ..RunFilter::all() };
+        let mut runs = self.adapters.ledger.runs(open).await?;
+        runs.retain(|run| {
+            let rests =
+                |sharing: i64| known.resting.get(&(run.key, sharing)).is_some_and(|until| Instant::now() < *until);
+            let is_open = run.progress == Progress::Open && !run.stop_requested && run.ended_at.is_none();
+            is_open
+                && !known.sending.contains(&run.key)
+                && run.sharing.as_ref().is_some_and(|sharing| !rests(sharing.id))
+        });
+        Ok(runs)
+    }
+
+    /// Takes in that it sends a run no more; gives why it cannot go on at all.
+    fn took_in(&self, ended: Result<Worked, JoinError>, known: &mut Known) -> Option<Error> {
+        let (run, ended) = match ended {
+            Ok(ended) => ended,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        };
+        known.sending.remove(&run.key);
+        let name = run.name();
+        let mut rest = || {
+            if let Some(sharing) = &run.sharing {
+                known.resting.insert((run.key, sharing.id), Instant::now() + REST);
+            }
+        };
+        match ended {
+            Ok((Ending { sent, stopped, .. }, drawn)) => {
+                let is_over = stopped.as_ref().is_some_and(|stop| stop.kind == StopKind::Ledger);
+                // Shared out anew, it is looked at anew.
+                if drawn != Drawn::Over {
+                    rest();
+                }
+                let reason = stopped.as_ref().map(|stop| stop.reason.clone()).unwrap_or_default();
+                (self.observer)(WorkEvent::Left { run: name, sent, stopped });
+                is_over.then_some(Error::Storage(reason))
+            }
+            Err(error @ Error::Ledger(_)) if is_of_ledger(&error) => Some(error),
+            Err(error) => {
+                rest();
+                (self.observer)(WorkEvent::Unable { run: name, error });
+                None
+            }
+        }
+    }
+
+    /// Takes shares of a run until none is left; stops it for everybody where going on would do harm.
+    async fn send(&self, run: &Run) -> Result<(Ending, Drawn), Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let terms = run.sharing.as_ref().map_or("", |sharing| &sharing.terms);
+        let terms: SendingTerms = serde_json::from_str(terms).map_err(|_| {
+            Error::Input(format!(
+                "{} was begun by another version: workers have the version of who begins runs",
+                run.name()
+            ))
+        })?;
+        let (name, observer) = (run.name(), Arc::clone(&self.observer));
+        let told = Arc::new(move |event| observer(WorkEvent::Told { run: name.clone(), event }));
+        let adapters = Adapters { observer: told, ..self.adapters.clone() };
+        refuse_backup(ledger).await?;
+        let profile = adapters.profiles.of_account(run, None, &adapters.observer)?;
+        if profile.account != run.account {
+            return Err(Error::Input(format!(
+                "the profile `{}` is of the account `{}` here, and {} goes through `{}`: give it the same address and \
+                 `account` as where the run began",
+                profile.name,
+                profile.account,
+                run.name(),
+                run.account
+            )));
+        }
+        check_host(ledger, &profile).await?;
+        let key = key_of(&profile)?;
+        let hook = if terms.webhooks { hook_of(&profile)? } else { None };
+        refuse_other_secret(ledger, &profile, hook.as_ref()).await?;
+        let frozen = FrozenInputs::of_run(ledger, run).await?;
+        let destination = Destination::Live(Box::new(profile));
+        let connection = Connection::open(&destination, key, Arc::default(), None).await?;
+        let gateway = connection.client(adapters.connect, frozen.brief.endpoint, terms.delivery.timeout)?;
+        let hook = hook.map(|hook| hook.for_run(run.name()));
+        let sender = Sender {
+            adapters: &adapters,
+            interrupt: &self.interrupt,
+            brief: &frozen.brief,
+            terms: &terms,
+            destination: &destination,
+            keeps_time: true,
+        };
+        (self.observer)(WorkEvent::Joined { run: run.name() });
+        let (ending, drawn) = sender.send_shares(run, (&gateway, hook.as_ref()), false).await?;
+        if let Some(stop) = ending.stopped.as_ref().filter(|stop| stops_all(stop.kind)) {
+            ledger.halt(run.key, stop.kind, stop.reason.clone()).await?;
+        }
+        Ok((ending, drawn))
+    }
+}
+
+/// Whether an error is of the ledger as a whole, and not of what it has of one run.
+fn is_of_ledger(error: &Error) -> bool {
+    matches!(error, Error::Ledger(LedgerError::Storage { .. } | LedgerError::Closed | LedgerError::NotNewest { .. }))
+}

@@ -1,0 +1,59 @@
+//! Workers of several machines: what becomes of what one of them had, once nothing is heard of it any more.
+
+use super::{database, elsewhere, over, start_elsewhere};
+use crate::recovery::{Tally, Witness};
+use crate::support::{Answer, Cluster, Folder, Gateway, Process, Results, campaign, phone, until};
+
+#[test]
+fn what_a_worker_of_another_machine_had_goes_on_once_its_lease_is_over() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let witness = Witness::start();
+    let sale = over(cluster, campaign().to(200).batches_of(5).delivery("rate: 30/s").through(&witness));
+    let mut dies = sale.command(&["worker", "--state-dir", "elsewhere"]);
+    dies.env("CAMPAIGN_FAILPOINT", "answer.came:3");
+    let worker = Process::start(dies);
+    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    let run = sale.start(&["--shared"]);
+    until("the worker is gone", || worker.stderr().contains("went off"));
+    drop(worker.kill());
+    let_leases_end_of_workers(cluster, &sale);
+    let told = run.finish();
+    assert!(matches!(told.code(), Some(0 | 4)), "{}", told.told());
+    assert!(told.told().contains("1 request"), "{}", told.told());
+    assert_eq!(witness.tally(&sale, (2..202).map(phone)), Tally::default());
+}
+
+#[test]
+fn a_worker_that_slept_past_its_lease_sends_nothing_more_of_what_it_had() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held, Answer::Held]);
+    let sale = over(cluster, campaign().to(200).batches_of(5).one_at_a_time().delivery("rate: 30/s").through(&gateway));
+    let mut worker = start_elsewhere(&sale, &["worker"]);
+    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    let run = sale.start(&["--shared"]);
+    // Of the starter and of the worker one each is on its way.
+    until("both have something on its way", || gateway.requests().len() == 3);
+    worker.signal("STOP");
+    let_leases_end_of_workers(cluster, &sale);
+    gateway.release();
+    let told = run.finish();
+    assert!(matches!(told.code(), Some(0 | 4)), "{}", told.told());
+    let sent = gateway.phones().len();
+    worker.signal("CONT");
+    until("the worker knows that it lost it", || worker.stdout().contains("stopped: "));
+    worker.signal("TERM");
+    worker.finish().exits(0);
+    let mut phones = gateway.phones();
+    assert_eq!(phones.len(), sent, "its next envelope is refused before it leaves");
+    phones.sort_unstable();
+    assert_eq!(phones, (2..202).map(phone).collect::<Vec<_>>());
+    let results = elsewhere(&sale, &["results", "sale", "--out", "-"]).exits(0);
+    assert_eq!(Results::parse(&results.stdout).states(), ["accepted"; 200], "its late answer is evidence");
+}
+
+/// Has the leases of workers be over, and not that of whoever began the run: places of a campaign have a number behind its
+/// name.
+fn let_leases_end_of_workers(cluster: &Cluster, sale: &Folder) {
+    let starter = "SELECT process FROM campaign.locks WHERE name !~ '[.][0-9]+$'";
+    cluster.say(database(sale), &format!("UPDATE campaign.locks SET until = 0 WHERE process NOT IN ({starter})"));
+}

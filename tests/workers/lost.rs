@@ -1,0 +1,97 @@
+//! A process that is gone: what it had goes on elsewhere, and only what it had begun is in doubt.
+
+use super::{ended, everybody_once, in_small_shares, nobody_twice, sent, worker, worker_with};
+use crate::support::{Gateway, until};
+
+#[test]
+fn what_a_killed_worker_had_goes_on_elsewhere_and_what_was_open_is_in_doubt() {
+    // Where it dies, whether its messages had left by then, and how many answers it had.
+    for (point, left) in [("intent.kept:2", false), ("answer.came:2", true), ("share.drawn:1", true)] {
+        let gateway = Gateway::accepting();
+        let sale = in_small_shares(150).through(&gateway).write();
+        let worker = worker_with(&sale, &[("CAMPAIGN_FAILPOINT", point)]);
+        let run = sale.start(&["--shared"]);
+        until("the worker is gone", || worker.stderr().contains("went off"));
+        drop(worker.kill());
+        let begun = !point.starts_with("share");
+        let told = run.finish().exits(if begun { 4 } else { 0 });
+        assert_eq!(told.told().contains("in doubt from a start that was interrupted"), begun, "{}", told.told());
+        let results = sale.results();
+        let states = results.states();
+        let doubtful = states.iter().filter(|state| **state == "in_doubt").count();
+        let missing = 150 - gateway.phones().len();
+        assert_eq!((doubtful > 0, missing > 0), (begun, begun && !left), "{point}: {doubtful}, {missing}");
+        assert_eq!(states.iter().filter(|state| **state == "accepted").count(), 150 - doubtful, "{point}");
+        if missing == 0 {
+            everybody_once(&gateway, 150);
+        }
+    }
+}
+
+#[test]
+fn when_whoever_began_a_run_is_killed_workers_send_the_rest_and_the_next_start_ends_it() {
+    let gateway = Gateway::accepting();
+    let sale = in_small_shares(200).through(&gateway).write();
+    let worker = worker(&sale);
+    let run = sale.start(&["--shared"]);
+    until("the worker sends it", || worker.stdout().contains("sale@1: takes shares of it"));
+    until("something went out", || gateway.phones().len() > 40);
+    drop(run.kill());
+    let status = sale.campaign(&["status", "sale", "--json"]).json();
+    assert_eq!(status["state"], "sending", "{status}");
+    until("nothing is left", || worker.stdout().contains("nothing of it is left to take"));
+    let started = sale.run(&[]);
+    assert!(matches!(started.code(), Some(0 | 4)), "{}", started.told());
+    let results = sale.results();
+    let states = results.states();
+    assert!(states.iter().all(|state| ["accepted", "in_doubt"].contains(state)), "{states:?}");
+    nobody_twice(&gateway);
+    assert!(sent(&ended(worker)) > 0);
+}
+
+#[test]
+fn a_worker_that_is_told_to_end_gives_back_what_it_has() {
+    let gateway = Gateway::accepting();
+    let sale = in_small_shares(200).through(&gateway).write();
+    let worker = worker(&sale);
+    let run = sale.start(&["--shared"]);
+    until("the worker sends it", || worker.stdout().contains("sale@1: takes shares of it"));
+    until("something went out", || gateway.phones().len() > 70);
+    let told = ended(worker);
+    assert!(told.contains("stopped: interrupted"), "{told}");
+    run.finish().exits(0);
+    everybody_once(&gateway, 200);
+}
+
+#[test]
+fn while_workers_have_shares_of_a_run_no_other_takes_its_place() {
+    let gateway = Gateway::accepting();
+    let sale = in_small_shares(200).through(&gateway).write();
+    let worker = worker(&sale);
+    let run = sale.start(&["--shared"]);
+    until("the worker sends it", || worker.stdout().contains("sale@1: takes shares of it"));
+    until("something went out", || gateway.phones().len() > 40);
+    drop(run.kill());
+    sale.replace("sale.yaml", "Hello", "Good day");
+    sale.run(&["--accept-changes"]).exits(6).says("another process");
+    until("nothing is left", || worker.stdout().contains("nothing of it is left to take"));
+    drop(ended(worker));
+}
+
+#[test]
+fn a_run_that_is_gone_on_with_while_workers_send_it_is_sent_by_both() {
+    let gateway = Gateway::accepting();
+    let sale = in_small_shares(240).through(&gateway).write();
+    let worker = worker(&sale);
+    let run = sale.start(&["--shared"]);
+    until("the worker sends it", || worker.stdout().contains("sale@1: takes shares of it"));
+    until("something went out", || gateway.phones().len() > 40);
+    drop(run.kill());
+    let again = sale.run(&[]);
+    assert!(matches!(again.code(), Some(0 | 4)), "{}", again.told());
+    nobody_twice(&gateway);
+    let results = sale.results();
+    let states = results.states();
+    assert!(states.iter().all(|state| ["accepted", "in_doubt"].contains(state)), "{states:?}");
+    drop(ended(worker));
+}

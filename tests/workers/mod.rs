@@ -1,0 +1,127 @@
+//! Workers: several processes send one run together, and whatever becomes of one of them nobody gets a second message.
+
+mod kills;
+mod lost;
+mod stopping;
+
+use std::collections::BTreeSet;
+
+use crate::support::{Draft, Folder, Gateway, Process, campaign, phone, until};
+
+/// A campaign that is sent in shares of sixty rows, some seconds long for one process.
+fn in_small_shares(number: usize) -> Draft {
+    campaign().to(number).batches_of(5).delivery("rate: 30/s")
+}
+
+/// Starts a worker, and waits until it looks for runs.
+fn worker(sale: &Folder) -> Process {
+    worker_with(sale, &[])
+}
+
+fn worker_with(sale: &Folder, environment: &[(&str, &str)]) -> Process {
+    let mut command = sale.command(&["worker"]);
+    command.envs(environment.iter().copied());
+    let worker = Process::start(command);
+    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    worker
+}
+
+/// Has a worker end, which gives back what it has; what it told.
+fn ended(mut worker: Process) -> String {
+    worker.signal("TERM");
+    worker.finish().exits(0).stdout
+}
+
+/// How many messages a worker said that it sent.
+fn sent(told: &str) -> usize {
+    let counts = told.lines().filter_map(|line| line.split_once(": sent ")?.1.split(' ').next()?.parse::<usize>().ok());
+    counts.sum()
+}
+
+/// Every recipient of a campaign got one message.
+fn everybody_once(gateway: &Gateway, number: usize) {
+    assert_eq!(nobody_twice(gateway), (2..2 + number).map(phone).collect(), "everybody");
+}
+
+/// No recipient of a campaign got two messages; who got one.
+fn nobody_twice(gateway: &Gateway) -> BTreeSet<u64> {
+    let phones = gateway.phones();
+    let distinct: BTreeSet<u64> = phones.iter().copied().collect();
+    assert_eq!(phones.len(), distinct.len(), "nobody twice");
+    distinct
+}
+
+#[test]
+fn a_worker_takes_shares_of_a_run_and_everybody_gets_one_message() {
+    let gateway = Gateway::accepting();
+    let sale = in_small_shares(200).through(&gateway).write();
+    let worker = worker(&sale);
+    let run = sale.start(&["--shared"]);
+    until("both have some", || {
+        let status = sale.campaign(&["status", "sale", "--json"]).json();
+        status["senders"].as_array().is_some_and(|senders| senders.len() == 2)
+    });
+    assert!(sale.campaign(&["status", "sale"]).told().contains(" of it, since "));
+    run.finish().exits(0).says("200");
+    everybody_once(&gateway, 200);
+    assert_eq!(sale.results().states(), ["accepted"; 200]);
+    until("the worker is through", || worker.stdout().contains("nothing of it is left to take"));
+    let sent = sent(&ended(worker));
+    assert!((1..200).contains(&sent), "{sent}");
+}
+
+#[test]
+fn without_a_worker_a_shared_run_is_sent_by_whoever_began_it() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(120).batches_of(7).through(&gateway).write();
+    sale.run(&["--shared"]).exits(0);
+    everybody_once(&gateway, 120);
+    let sizes: Vec<usize> = gateway.sends().iter().map(|request| request.operations().len()).collect();
+    assert_eq!((sizes[0], sizes.iter().max()), (1, Some(&7)), "the first goes alone, the others together: {sizes:?}");
+    sale.run(&[]).exits(0).says("nobody");
+}
+
+#[test]
+fn a_run_that_nobody_shared_is_no_workers_business() {
+    let gateway = Gateway::accepting();
+    let sale = in_small_shares(30).through(&gateway).write();
+    let worker = worker(&sale);
+    sale.run(&[]).exits(0);
+    assert_eq!(sent(&ended(worker)), 0);
+    everybody_once(&gateway, 30);
+}
+
+#[test]
+fn the_pace_is_that_of_all_processes_together() {
+    let gateway = Gateway::accepting();
+    let sale = in_small_shares(180).through(&gateway).write();
+    let (one, two) = (worker(&sale), worker(&sale));
+    let began = std::time::Instant::now();
+    sale.start(&["--shared"]).finish().exits(0);
+    let least = std::time::Duration::from_millis((180 - 30) * 1_000 / 30);
+    assert!(began.elapsed() >= least, "{:?}", began.elapsed());
+    everybody_once(&gateway, 180);
+    let sent = sent(&ended(one)) + sent(&ended(two));
+    assert!(sent > 0, "{sent}");
+}
+
+#[test]
+fn a_shared_run_needs_a_gateway() {
+    campaign().to(3).write().run(&["--shared"]).exits(2).says("`--shared` needs a gateway");
+}
+
+#[test]
+fn a_worker_without_the_profile_of_a_run_says_so_and_sends_nothing_of_it() {
+    let gateway = Gateway::accepting();
+    let sale = in_small_shares(90).through(&gateway).write();
+    sale.write_secret("others.yaml", "other:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: 1/s\n");
+    let worker = Process::start(sale.command(&["worker", "--gateways", "others.yaml"]));
+    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    let run = sale.start(&["--shared"]);
+    until("the worker is told of the run", || worker.stdout().contains("sale@1: "));
+    run.finish().exits(0);
+    let told = ended(worker);
+    assert!(told.contains("there is no gateway `local`"), "{told}");
+    assert_eq!(sent(&told), 0);
+    everybody_once(&gateway, 90);
+}
