@@ -18,7 +18,24 @@ pub(super) async fn ledger(context: &Context, command: LedgerCommand) -> Result<
         LedgerCommand::Copy { to } => copy(context, &to).await,
         LedgerCommand::Backup { dir } => backup::back_up(context, &dir).await,
         LedgerCommand::Restore { dir } => backup::restore(context, &dir).await,
+        LedgerCommand::Upgrade => upgrade(context).await,
     }
+}
+
+/// Brings the tables of a database to this version; those of a file are, since the first command that wrote.
+async fn upgrade(context: &Context) -> Result<u8, Failure> {
+    let (place, upgraded) = (context.place()?, context.upgrade_ledger().await?);
+    if context.output.json {
+        context.output.object(&json!({ "ledger": place, "upgraded": upgraded, "exit": exit::FINE }));
+        return Ok(exit::FINE);
+    }
+    let what = match upgraded {
+        true => "is of this version now; processes of an earlier one send nothing more with it, and end with 74",
+        false => "is of this version: there is nothing to do",
+    };
+    let next = context.output.command("status");
+    context.output.result(&format!("the ledger in `{place}` {what}\nnext: {next}\n"));
+    Ok(exit::FINE)
 }
 
 /// Moves the ledger from its file to a database.

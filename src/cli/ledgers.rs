@@ -104,6 +104,16 @@ impl Context {
         self.ledger().await
     }
 
+    /// Brings the tables of the ledger to this version; tells whether they were older.
+    pub(super) async fn upgrade_ledger(&self) -> Result<bool, Failure> {
+        let upgraded = match self.chosen()? {
+            // Whoever writes to a file first brings it to its own version: no other machine uses it.
+            Chosen::File(path) => is_there(&path)?.then_some(false),
+            Chosen::Shared(address) => PostgresLedger::upgrade(&address).await?,
+        };
+        upgraded.ok_or_else(|| Failure::wrong(format!("no ledger yet in `{}`", self.place().unwrap_or_default())))
+    }
+
     /// Where the ledger is, or would be.
     pub(super) fn place(&self) -> Result<String, Failure> {
         Ok(match self.chosen()? {

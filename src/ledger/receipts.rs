@@ -60,6 +60,17 @@ pub trait Receipts {
     /// Keeps what the rows of a run come to, as they were counted when it had so many receipts.
     fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()>;
 
+    /// Keeps what a projection made of all rows of a run, so that nobody has to make it again; the ledger does not read it,
+    /// and may keep nothing.
+    fn keep_figures(&self, _run: RunId, _figures: Vec<u8>) -> LedgerFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// What was last kept of that, however old it is.
+    fn figures(&self, _run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
+        Box::pin(async { Ok(None) })
+    }
+
     /// Whom a row of a run was sent to; nothing for a row without an envelope.
     fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>>;
 

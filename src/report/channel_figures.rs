@@ -9,10 +9,11 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
+use super::kept_figures::KeptFigures;
 use super::row_records::RowRecord;
 use super::{RowRecords, counts_json, counts_line, duration};
 use crate::domain::{Arrival, Channel, Row};
-use crate::ledger::{KeptReceipt, Ledger, LedgerError, Run, State, StateCounts};
+use crate::ledger::{KeptReceipt, Ledger, LedgerError, Run, RunFilter, RunId, State, StateCounts};
 
 /// The states of messages that a channel can be told of.
 const TAKEN: [State; 5] = [State::Queued, State::Accepted, State::Delivered, State::Read, State::Failed];
@@ -25,9 +26,9 @@ const LONGEST: u64 = 400 * 24 * 3_600_000;
 /// A message is counted once: in the channel by which it arrived, else in the one that was told of last.
 #[derive(Debug, Default)]
 pub struct ChannelFigures {
-    channels: BTreeMap<Channel, ChannelFigure>,
+    pub(super) channels: BTreeMap<Channel, ChannelFigure>,
     /// The messages of which nobody told the channel.
-    untold: ChannelFigure,
+    pub(super) untold: ChannelFigure,
 }
 
 /// What became of the messages of one channel.
@@ -41,7 +42,7 @@ pub struct ChannelFigure {
 
 /// How long messages took to arrive, to a thousandth of each time.
 #[derive(Debug)]
-pub struct DeliveryTimes(Histogram<u64>);
+pub struct DeliveryTimes(pub(super) Histogram<u64>);
 
 impl Default for DeliveryTimes {
     fn default() -> Self {
@@ -73,6 +74,18 @@ impl DeliveryTimes {
         self.within(0.95)
     }
 
+    /// How many messages took which time, in milliseconds, to a thousandth; only times that occur.
+    pub(super) fn pairs(&self) -> Vec<(u64, u64)> {
+        self.0.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect()
+    }
+
+    /// Times as they were told in pairs.
+    pub(super) fn from_pairs(pairs: &[(u64, u64)]) -> Self {
+        let mut times = Self::default();
+        pairs.iter().for_each(|(time, messages)| times.0.saturating_record_n(*time, *messages));
+        times
+    }
+
     /// The shortest time within which that share of the messages arrived.
     fn within(&self, share: f64) -> Option<Duration> {
         (self.messages() > 0).then(|| Duration::from_millis(self.0.value_at_quantile(share)))
@@ -80,6 +93,37 @@ impl DeliveryTimes {
 }
 
 impl ChannelFigures {
+    /// The figures of a run that nobody sends, as they were kept when its rows were counted, if nothing became known since.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn kept(ledger: &dyn Ledger, run: &Run) -> Result<Option<Self>, LedgerError> {
+        let Some((counts, _)) = run.standing_counts() else { return Ok(None) };
+        if run.receipts == 0 {
+            return Ok(Some(Self::default()));
+        }
+        let kept = ledger.figures(run.key).await?.and_then(|kept| KeptFigures::read(&kept));
+        Ok(kept.filter(|kept| kept.receipts == run.receipts && kept.counts == *counts).map(|kept| kept.figures()))
+    }
+
+    /// Makes the figures of a run that just ended or was counted, and keeps them, where messages were told of. What cannot be
+    /// kept is made again by whoever wants it.
+    pub async fn keep(ledger: &dyn Ledger, run: RunId) {
+        if let Err(error) = Self::try_to_keep(ledger, run).await {
+            tracing::debug!("the figures of a run are not kept: {error}");
+        }
+    }
+
+    async fn try_to_keep(ledger: &dyn Ledger, run: RunId) -> Result<(), LedgerError> {
+        let Some(run) = ledger.runs(RunFilter::one(run)).await?.pop() else { return Ok(()) };
+        let Some((counts, _)) = run.standing_counts().filter(|_| run.receipts > 0) else { return Ok(()) };
+        let figures = Self::read(ledger, &run, false).await?;
+        match KeptFigures::of(&figures, (counts.clone(), run.receipts)).written() {
+            Some(kept) => ledger.keep_figures(run.key, kept).await,
+            None => Ok(()),
+        }
+    }
+
     /// The figures of a run; `owned` tells whether a process is sending it. None of a run of which nothing was told.
     ///
     /// # Errors
@@ -182,6 +226,8 @@ mod tests {
             let mut told = DeliveryTimes::default();
             times.iter().for_each(|time| told.add(Duration::from_millis(*time)));
             prop_assert_eq!(told.messages(), times.len() as u64);
+            let kept = DeliveryTimes::from_pairs(&told.pairs());
+            prop_assert_eq!((kept.messages(), kept.median(), kept.p95()), (told.messages(), told.median(), told.p95()));
             for (of_100, told) in [(50, told.median()), (95, told.p95())] {
                 let (exact, told) = (exactly(&mut times, of_100), told.expect("there are times").as_millis() as u64);
                 prop_assert!((exact..=exact + exact / 1_000).contains(&told), "{of_100}: {told} and exactly {exact}");

@@ -11,6 +11,7 @@ mod figures;
 mod forecast;
 mod frozen_list;
 mod history;
+mod kept_figures;
 mod layout;
 mod ledger_loss;
 mod listing;

@@ -19,7 +19,7 @@ pub struct RunStanding {
 }
 
 impl RunStanding {
-    /// Reads it from the run's envelopes.
+    /// Reads it: what was counted and kept where that is true still, else from the run's envelopes.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -29,7 +29,11 @@ impl RunStanding {
         let anew = if owned { None } else { ledger.runs(RunFilter::one(run.key)).await?.pop() };
         let run = anew.unwrap_or(run);
         let view = RunView::read(ledger, run, owned).await?;
-        let channels = ChannelFigures::read(ledger, &view.run, owned).await?;
+        let kept = if owned { None } else { ChannelFigures::kept(ledger, &view.run).await? };
+        let channels = match kept {
+            Some(channels) => channels,
+            None => ChannelFigures::read(ledger, &view.run, owned).await?,
+        };
         let approvals = approvals(ledger, &view.run).await?;
         let senders = if view.run.sharing.is_some() { ledger.share_holders(&view.run).await? } else { Vec::new() };
         Ok(Self { view, channels, approvals, senders })

@@ -108,12 +108,14 @@ pub struct RunView {
 }
 
 impl RunView {
-    /// The run as it stands now, read from its envelopes; `owned` tells whether a process is sending it.
+    /// The run as it stands now; `owned` tells whether a process is sending it. What its end counted is told as long as
+    /// nothing became known since, else its envelopes are read.
     ///
     /// # Errors
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
-        if let Some((counts, parts)) = run.counts.clone().filter(|_| run.purged_at.is_some()) {
+        let counted = if run.purged_at.is_some() { run.counts.as_ref() } else { run.standing_counts() };
+        if let Some((counts, parts)) = counted.filter(|_| !owned).cloned() {
             return Ok(Self { status: RunStatus::of(&run, owned), run, counts, parts });
         }
         let Snapshot { counts, parts, .. } = Snapshot::read(ledger, &run, owned).await?;
@@ -124,7 +126,7 @@ impl RunView {
         Ok(Self { status: RunStatus::of(&run, sending), run, counts, parts: parts.billed })
     }
 
-    /// All runs of a ledger, the latest first; what has ended is told as it ended.
+    /// All runs of a ledger, the latest first.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -132,10 +134,7 @@ impl RunView {
         let mut views = Vec::new();
         for run in ledger.runs(RunFilter::all()).await?.into_iter().rev() {
             let owned = is_owned(ledger, &run).await?;
-            views.push(match run.standing_counts().cloned().filter(|_| !owned) {
-                Some((counts, parts)) => Self { status: RunStatus::of(&run, owned), run, counts, parts },
-                None => Self::read(ledger, run, owned).await?,
-            });
+            views.push(Self::read(ledger, run, owned).await?);
         }
         Ok(views)
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Hooked, operations};
-use crate::support::{Gateway, Results, campaign};
+use crate::support::{Gateway, Results, campaign, change_ledger};
 
 const VIBER_THEN_SMS: &str =
     "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";
@@ -87,5 +87,37 @@ fn a_message_arrived_when_it_was_delivered_also_where_its_reading_is_told_before
     assert_eq!(told["sms"]["counts"], json!({"read": 2}));
     assert_eq!(told["sms"]["delivery"]["messages"], 1, "nobody told when the other arrived");
     assert!(told["sms"]["delivery"]["p95_seconds"].as_f64().is_some_and(|seconds| seconds < 31.0), "{told}");
+    drop(server);
+}
+
+#[test]
+fn what_was_counted_is_kept_told_without_reading_a_message_and_made_anew_once_more_is_known() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(8).channels(VIBER_THEN_SMS).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let (operations, sent) = (operations(&gateway), sent_at(&hooked.results()));
+    for (index, operation) in operations.iter().enumerate().take(5) {
+        let channel = if index % 2 == 0 { "viber" } else { "sms" };
+        let after = 10 + index as i64;
+        assert_eq!(hooked.tell(operation, &told(channel, "DELIVERED", sent[index], after)), 200);
+    }
+    drop(server);
+    let status = || hooked.sale.campaign(&["status", "sale", "--json"]).json();
+    let read = status();
+    hooked.sale.campaign(&["resolve", "sale", "--rows", "9", "--as", "sent"]);
+    hooked.sale.campaign(&["reconcile", "sale", "--all"]);
+    let kept = status();
+    assert_eq!((&kept["counts"], &kept["channels"]), (&read["counts"], &read["channels"]));
+    // Nobody looks at messages for it.
+    change_ledger(&hooked.sale, "CREATE TABLE aside AS SELECT * FROM envelopes; DELETE FROM envelopes");
+    assert_eq!(status(), kept);
+    change_ledger(&hooked.sale, "INSERT INTO envelopes SELECT * FROM aside; DROP TABLE aside");
+    // What nobody can read, and what is not true any more, is made anew.
+    change_ledger(&hooked.sale, "UPDATE figures SET figures = substr(figures, 1, 3)");
+    assert_eq!(status(), kept);
+    let server = hooked.serve();
+    assert_eq!(hooked.tell(&operations[6], &told("sms", "DELIVERED", sent[6], 90)), 200);
+    assert_eq!(channels(&hooked)["sms"]["counts"], json!({"delivered": 3}));
     drop(server);
 }

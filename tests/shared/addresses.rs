@@ -61,16 +61,3 @@ fn whoever_only_looks_makes_no_ledger() {
     sale.campaign(&["ledger", "check"]).exits(0).says("no ledger yet");
     assert_eq!(cluster.say(&ledger, "SELECT to_regnamespace('campaign') IS NULL"), "t");
 }
-
-#[test]
-fn a_ledger_of_a_newer_version_is_left_alone() {
-    let Some(cluster) = Cluster::shared() else { return };
-    let gateway = Gateway::accepting();
-    let ledger = cluster.database();
-    let sale = campaign().to(3).through(&gateway).write().over(&ledger);
-    sale.run(&["--limit", "1"]).exits(0);
-    cluster.say(&ledger, "UPDATE campaign._sqlx_migrations SET version = 1000");
-    sale.run(&[]).exits(74).says("newer version");
-    sale.campaign(&["status"]).exits(74).says("newer version");
-    assert_eq!(gateway.phones().len(), 1);
-}

@@ -8,6 +8,7 @@ mod machines;
 mod pooler;
 #[cfg(target_os = "linux")]
 mod serving;
+mod versions;
 mod workers;
 
 use crate::support::{Cluster, Draft, Finished, Folder, Process};

@@ -74,6 +74,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("ledger copy", "--to postgres://campaign@db.example/campaign"),
     ("ledger backup", "/backups/2026-11-23"),
     ("ledger restore", "/backups/2026-11-23"),
+    ("ledger upgrade", "--ledger postgres://campaign@db.example/campaign"),
     ("schedule", "add autumn-sale.yaml"),
     ("schedule add", "autumn-sale.yaml"),
     ("schedule list", ""),

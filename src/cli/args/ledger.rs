@@ -27,4 +27,7 @@ pub(in crate::cli) enum LedgerCommand {
         /// The folder of the backup
         dir: PathBuf,
     },
+    /// Bring the tables of a database that machines share to this version, once all of them have it; earlier versions are
+    /// refused from then on
+    Upgrade,
 }

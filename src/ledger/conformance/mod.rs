@@ -47,12 +47,19 @@ async fn postgres(folder: &TempDir) -> Option<PostgresLedger> {
     Some(PostgresLedger::open(&address, folder.path()).await.expect("a ledger"))
 }
 
+/// The same with the tables of the version before, as long as not all machines have this one.
+async fn postgres_of_the_version_before(folder: &TempDir) -> Option<PostgresLedger> {
+    let address = PostgresAddress::parse(&Cluster::shared()?.database()).expect("an address");
+    Some(PostgresLedger::open_of_the_version_before(&address, folder.path()).await.expect("a ledger"))
+}
+
 /// Has each adapter keep each promise, as a test of its own.
 macro_rules! promises {
     ($($file:ident: $($promise:ident),+;)+) => {
         promises!(@ memory_keeps, memory; $($($file $promise)+)+);
         promises!(@ sqlite_keeps, sqlite; $($($file $promise)+)+);
         promises!(@ postgres_keeps, postgres; $($($file $promise)+)+);
+        promises!(@ postgres_of_the_version_before_keeps, postgres_of_the_version_before; $($($file $promise)+)+);
     };
     (@ $name:ident, $adapter:ident; $($file:ident $promise:ident)+) => {
         mod $name {
@@ -131,6 +138,7 @@ promises! {
     receipts:
         receipts_come_back_by_row_as_they_came_and_none_twice,
         a_receipt_needs_no_lease_and_makes_what_was_counted_old_until_it_is_counted_anew,
+        what_is_kept_of_a_runs_rows_is_what_was_kept_last,
         a_receipt_that_comes_before_the_answer_wins_over_doubt,
         an_answer_that_comes_after_the_end_is_counted_with_the_receipts,
         whoever_a_receipt_proves_to_have_a_message_is_guarded;

@@ -88,6 +88,16 @@ pub(super) async fn a_receipt_needs_no_lease_and_makes_what_was_counted_old_unti
     assert_eq!(scene.now().await.counts, None, "whoever has the run counts");
 }
 
+pub(super) async fn what_is_kept_of_a_runs_rows_is_what_was_kept_last<L: Ledger>(scene: Scene<L>) {
+    assert_eq!(scene.ledger.figures(scene.run.key).await.unwrap(), None);
+    for figures in [vec![1, 0, 255], Vec::new(), vec![7; 100_000]] {
+        scene.ledger.keep_figures(scene.run.key, figures.clone()).await.unwrap();
+        let kept = scene.ledger.figures(scene.run.key).await.unwrap();
+        // Tables of the version before have no place for it.
+        assert!(kept.is_none_or(|kept| kept == figures));
+    }
+}
+
 pub(super) async fn a_receipt_that_comes_before_the_answer_wins_over_doubt<L: Ledger>(scene: Scene<L>) {
     scene.begin(1, scene.mine).await;
     scene.begin(2, scene.mine).await;

@@ -32,6 +32,8 @@ pub(crate) struct Contents {
     pub(super) desk: Desk,
     /// Who opted out.
     pub(crate) opt_outs: OptOutList,
+    /// What projections made of all rows of runs.
+    pub(super) figures: BTreeMap<RunId, Vec<u8>>,
     /// The check values of the secrets of each receiver of webhooks.
     pub(crate) hooks: BTreeMap<String, Vec<String>>,
     pub(super) waiting: Vec<Waiting>,

@@ -77,6 +77,17 @@ impl Receipts for MemoryLedger {
         self.change(move |contents, _| contents.counted(run, counts, parts, receipts))
     }
 
+    fn keep_figures(&self, run: RunId, figures: Vec<u8>) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, _| {
+            contents.figures.insert(run, figures);
+            Ok(())
+        })
+    }
+
+    fn figures(&self, run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
+        self.look(move |contents| contents.figures.get(&run).cloned())
+    }
+
     fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
         self.look(move |contents| contents.sent_to(run, row))
     }

@@ -12,10 +12,10 @@ use tokio_util::task::AbortOnDropHandle;
 use super::address::PostgresAddress;
 use super::dialect::Reader;
 use super::locks::Locks;
-use super::pen::{Pen, Waiting};
+use super::pen::{Heard, Pen, Waiting};
 use super::sql::statement::scalar;
 use super::sql::{Failure, Now, Numbers, OnCommit, Writer};
-use super::{adoption, opening, transaction};
+use super::{adoption, opening, schema, transaction};
 use crate::ledger::mark::MarkFile;
 use crate::ledger::{LedgerError, mark};
 
@@ -34,8 +34,7 @@ pub struct PostgresLedger {
     pub(super) numbers: Numbers,
     pub(super) locks: Locks,
     _keeper: AbortOnDropHandle<()>,
-    /// How far the clock of the database is ahead of the one here, in microseconds.
-    ahead: Arc<AtomicI64>,
+    heard: Arc<Heard>,
     /// Why nothing may be sent with this ledger, nor anything be written to it.
     stale: Option<LedgerError>,
 }
@@ -75,10 +74,10 @@ impl PostgresLedger {
         let mark = marks.join(opening::mark_name(&place));
         // Before the ledger, so that another process that writes both meanwhile does not make it look old.
         let known = mark::read(&mark);
-        let pool = opening::prepare(address).await?;
+        let (pool, version) = opening::prepare(address).await?;
         let (current, now) = opening::state(&pool, &place).await?;
         let stale = opening::judge(current, &known, (&place, &mark));
-        let ahead = Arc::new(AtomicI64::new(now - microseconds()));
+        let heard = Heard { ahead: AtomicI64::new(now - microseconds()), version: AtomicI64::new(version) };
         let locks = Locks::new(pool.clone(), Arc::clone(&place), mark.clone());
         let keeper = locks.keep();
         Ok(Self {
@@ -91,9 +90,23 @@ impl PostgresLedger {
             numbers: Numbers::default(),
             locks,
             _keeper: keeper,
-            ahead,
+            heard: Arc::new(heard),
             stale,
         })
+    }
+
+    /// Brings the tables at an address to those of this version, whoever works with them: earlier versions are refused from
+    /// then on, before their next message. Tells whether they were older; nothing where there is no ledger.
+    ///
+    /// # Errors
+    /// When there is no connection, the tables cannot be changed, or they belong to a newer version.
+    pub async fn upgrade(address: &PostgresAddress) -> Result<Option<bool>, LedgerError> {
+        Ok(opening::upgrade(address).await?.map(|before| before < schema::NEWEST))
+    }
+
+    /// Whether it has a place for what projections make of runs: not as long as its tables are those of the version before.
+    pub(super) fn keeps_figures(&self) -> bool {
+        self.heard.version.load(Ordering::Relaxed) >= schema::WITH_FIGURES
     }
 
     /// The same, which tells how long each commit took, with the wait for other processes.
@@ -170,7 +183,7 @@ impl PostgresLedger {
         let turn = self.told(transaction::write(&mut connection).await.map_err(Failure::Sql))?;
         let mark = MarkFile::open(&self.mark, turn.mark).map_err(unmarked)?;
         self.told(connection.close().await.map_err(Failure::Sql))?;
-        Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), (mark, turn.mark), Arc::clone(&self.ahead)))
+        Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), (mark, turn.mark), Arc::clone(&self.heard)))
     }
 
     /// Refuses what leads to sending, unless this is the ledger as it was last seen here, and takes changes.
@@ -184,7 +197,7 @@ impl PostgresLedger {
 
     /// The time of the database, as far as it is known here.
     pub(super) fn now(&self) -> Now {
-        Now(microseconds().saturating_add(self.ahead.load(Ordering::Relaxed)))
+        Now(microseconds().saturating_add(self.heard.ahead.load(Ordering::Relaxed)))
     }
 
     /// How many replicas there are, unless some have to confirm each commit.

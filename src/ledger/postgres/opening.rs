@@ -10,7 +10,7 @@ use sqlx::{Connection as _, PgPool, Row as _, raw_sql};
 
 use super::address::PostgresAddress;
 use super::dialect::storage;
-use super::schema::{self, Age};
+use super::schema;
 use super::transaction;
 use crate::ledger::LedgerError;
 use crate::ledger::mark::{Mark, MarkReading};
@@ -22,16 +22,17 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Whether there is a ledger at an address.
 pub(super) async fn is_there(address: &PostgresAddress) -> Result<bool, LedgerError> {
-    Ok(age(address).await? != Age::Missing)
+    Ok(version(address).await?.is_some())
 }
 
-/// How old the tables are. Asked on a connection of its own: a pool tries again and again where nobody listens.
-async fn age(address: &PostgresAddress) -> Result<Age, LedgerError> {
+/// The version of the tables; nothing where there are none. Asked on a connection of its own: a pool tries again and again
+/// where nobody listens.
+async fn version(address: &PostgresAddress) -> Result<Option<i64>, LedgerError> {
     let asked = async {
         let mut connection = transaction::connect(address).await?;
-        let age = schema::age(&mut *connection.begin().await?).await?;
+        let version = schema::version(&mut *connection.begin().await?).await?;
         connection.close().await?;
-        Ok(age)
+        Ok(version)
     };
     let Ok(asked) = tokio::time::timeout(PATIENCE, asked).await else {
         let (path, reason) = (address.shown().to_owned(), format!("no answer within {} s", PATIENCE.as_secs()));
@@ -40,31 +41,51 @@ async fn age(address: &PostgresAddress) -> Result<Age, LedgerError> {
     asked.map_err(|error: sqlx::Error| storage(address.shown(), &error))
 }
 
-/// Makes sure that there are tables that this version can use, and has connections to them ready.
-pub(super) async fn prepare(address: &PostgresAddress) -> Result<PgPool, LedgerError> {
-    match age(address).await? {
-        Age::Usable => {}
-        Age::Newer => return Err(LedgerError::TooNew { path: address.shown().to_owned() }),
-        Age::Missing => make(address).await?,
-    }
+/// Makes sure that there are tables that this version can use, and has connections to them ready; tells their version.
+pub(super) async fn prepare(address: &PostgresAddress) -> Result<(PgPool, i64), LedgerError> {
+    let version = match version(address).await? {
+        Some(version) => {
+            known(version, address.shown())?;
+            version
+        }
+        None => make(address, schema::NEWEST).await?,
+    };
     let options = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE);
-    Ok(options.connect_lazy_with(address.options().clone()))
+    Ok((options.connect_lazy_with(address.options().clone()), version))
 }
 
-/// Makes the tables, while nobody else does; on a connection of its own, which remembers statements that a pooler does not.
-async fn make(address: &PostgresAddress) -> Result<(), LedgerError> {
+/// Refuses tables of a newer version.
+pub(super) fn known(version: i64, place: &str) -> Result<(), LedgerError> {
+    if version > schema::NEWEST { Err(LedgerError::TooNew { path: place.to_owned() }) } else { Ok(()) }
+}
+
+/// Brings the tables to those of this version, whoever works with them: earlier versions are refused from then on. Tells
+/// their version before; nothing where there are none.
+pub(super) async fn upgrade(address: &PostgresAddress) -> Result<Option<i64>, LedgerError> {
+    let before = version(address).await?;
+    if let Some(version) = before {
+        known(version, address.shown())?;
+        make(address, schema::NEWEST).await?;
+    }
+    Ok(before)
+}
+
+/// Makes the tables of a version, or brings them to it, while nobody else writes; on a connection of its own, which remembers
+/// statements that a pooler does not. Tells the version.
+pub(super) async fn make(address: &PostgresAddress, version: i64) -> Result<i64, LedgerError> {
     let place = address.shown();
     let failed = |error: sqlx::Error| storage(place, &error);
     let mut connection = transaction::connect(address).await.map_err(failed)?;
     let mut transaction = connection.begin().await.map_err(failed)?;
-    let made = schema::make(&mut transaction).await;
+    let made = schema::make(&mut transaction, version).await;
     made.map_err(|error| match error {
         MigrateError::Execute(error) => failed(error),
         MigrateError::VersionMissing(_) => LedgerError::TooNew { path: place.to_owned() },
         other => LedgerError::Storage { path: place.to_owned(), reason: other.to_string() },
     })?;
     transaction.commit().await.map_err(failed)?;
-    connection.close().await.map_err(failed)
+    connection.close().await.map_err(failed)?;
+    Ok(version)
 }
 
 /// Which ledger this is, how far it has come, and its time.

@@ -11,6 +11,7 @@ use sqlx::{Connection as _, raw_sql};
 use super::address::PostgresAddress;
 use super::dialect::storage;
 use super::ledger::microseconds;
+use super::opening;
 use super::sql::Now;
 use super::transaction::{self, Turn};
 use crate::failpoint;
@@ -37,8 +38,15 @@ pub(super) struct Pen {
     lost: bool,
     /// The time of the database when the transaction had the turn, and when that was here.
     began: (i64, Instant),
-    /// How far the clock of the database is ahead of the one here, in microseconds.
-    ahead: Arc<AtomicI64>,
+    heard: Arc<Heard>,
+}
+
+/// What the database told last of itself.
+pub(super) struct Heard {
+    /// How far its clock is ahead of the one here, in microseconds.
+    pub(super) ahead: AtomicI64,
+    /// The version of its tables.
+    pub(super) version: AtomicI64,
 }
 
 impl Pen {
@@ -46,11 +54,11 @@ impl Pen {
         address: PostgresAddress,
         place: Arc<str>,
         (mark, furthest): (MarkFile, Mark),
-        ahead: Arc<AtomicI64>,
+        heard: Arc<Heard>,
     ) -> Self {
         let began = (0, Instant::now());
         let commits = Commits::default();
-        Self { address, place, mark, furthest, connection: None, commits, lost: false, began, ahead }
+        Self { address, place, mark, furthest, connection: None, commits, lost: false, began, heard }
     }
 
     /// Begins a transaction, once no other process has the turn; connects anew as long as the database is away.
@@ -76,15 +84,18 @@ impl Pen {
         transaction::write(connection).await
     }
 
-    /// Has the turn, unless the database does not know any more what it knew: another one may have taken its place.
-    fn took(&mut self, Turn { now, mark }: Turn) -> Result<(), LedgerError> {
+    /// Has the turn, unless the database does not know any more what it knew: another one may have taken its place; or
+    /// somebody said that its tables are those of a newer version from now on.
+    fn took(&mut self, Turn { now, mark, version }: Turn) -> Result<(), LedgerError> {
+        opening::known(version, &self.place)?;
         let known = MarkReading::Marks(vec![self.furthest]);
         if let Some(reason) = mark.against(&known) {
             let (path, mark) = (self.place.to_string(), "this process".to_owned());
             return Err(LedgerError::NotNewest { path, reason, mark });
         }
         (self.furthest, self.began) = (mark, (now, Instant::now()));
-        self.ahead.store(now - microseconds(), Ordering::Relaxed);
+        self.heard.ahead.store(now - microseconds(), Ordering::Relaxed);
+        self.heard.version.store(version, Ordering::Relaxed);
         Ok(())
     }
 
@@ -145,9 +156,10 @@ impl Pen {
         })
     }
 
-    /// Whether nothing may be written after this failure: a database that is behind what it knew stays so.
+    /// Whether nothing may be written after this failure: a database that is behind what it knew stays so, and so does one
+    /// that is of a newer version.
     pub(super) fn is_spent(error: &LedgerError) -> bool {
-        matches!(error, LedgerError::NotNewest { .. })
+        matches!(error, LedgerError::NotNewest { .. } | LedgerError::TooNew { .. })
     }
 
     /// Closes the connection and the mark.

@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use super::address::PostgresAddress;
 use super::dialect::{self, storage};
 use super::ledger::PostgresLedger;
-use super::schema::{self, Age};
+use super::schema;
 use super::shards::packed;
 use super::sql::statement::{query, scalar};
 use super::transaction;
@@ -89,9 +89,9 @@ pub(super) async fn there(address: &PostgresAddress) -> Result<Option<Mark>, Led
     let asked = async {
         let mut connection = transaction::connect(address).await?;
         let mut reader = connection.begin().await?;
-        Ok::<_, sqlx::Error>(match schema::age(&mut reader).await? {
-            Age::Missing => None,
-            Age::Usable | Age::Newer => {
+        Ok::<_, sqlx::Error>(match schema::version(&mut reader).await? {
+            None => None,
+            Some(_) => {
                 let row = query("SELECT id, generation FROM campaign.meta").fetch_one(&mut *reader).await?;
                 Some(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })
             }
@@ -125,7 +125,7 @@ impl Taking<'_> {
             let dropped = query("DROP SCHEMA campaign CASCADE").execute(&mut *whole).await;
             dropped.map_err(failed)?;
         }
-        let made = schema::make(&mut whole).await;
+        let made = schema::make(&mut whole, schema::NEWEST).await;
         made.map_err(|error| LedgerError::Storage { path: place.to_owned(), reason: error.to_string() })?;
         for table in tables(&mut whole).await.map_err(failed)? {
             copy_table(&mut whole, handover, &table).await.map_err(|error| match error {

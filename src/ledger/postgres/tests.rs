@@ -1,5 +1,6 @@
 //! What only a database that other machines use can do to a change: have it wait, cut it off, lose its answer.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,11 +9,24 @@ use tempfile::TempDir;
 
 use super::address::PostgresAddress;
 use super::ledger::PostgresLedger;
+use super::opening;
+use super::schema;
 use super::sql::Now;
 use super::sql::statement::{query, scalar};
 use super::transaction;
 use crate::ledger::conformance::cluster::Cluster;
-use crate::ledger::{SqliteLedger, Upkeep as _};
+use crate::ledger::{LedgerError, Receipts as _, RunId, SqliteLedger, Upkeep as _};
+
+impl PostgresLedger {
+    /// A new ledger with the tables of the version before.
+    pub(in crate::ledger) async fn open_of_the_version_before(
+        address: &PostgresAddress,
+        marks: &Path,
+    ) -> Result<Self, LedgerError> {
+        opening::make(address, schema::NEWEST - 1).await?;
+        Self::open(address, marks).await
+    }
+}
 
 /// A new ledger; nothing where there is no server.
 async fn ledger() -> Option<(PostgresLedger, PostgresAddress, TempDir)> {
@@ -108,4 +122,45 @@ async fn whoever_has_a_file_open_when_it_moves_is_refused_with_the_next_commit()
     assert!(open().await.newest().is_err());
     let shared = PostgresLedger::open(&address, folder.path()).await.unwrap();
     assert!(shared.newest().is_ok() && shared.prove_writable().await.is_ok());
+}
+
+/// Has the tables be of the version that comes after this one.
+async fn of_the_next_version(address: &PostgresAddress) {
+    let mut other = transaction::connect(address).await.unwrap();
+    let next = query("UPDATE campaign._sqlx_migrations SET version = version + 1 WHERE version = $1");
+    assert_eq!(next.bind(schema::NEWEST).execute(&mut other).await.unwrap().rows_affected(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_of_the_version_before_are_used_as_they_are_until_somebody_has_them_upgraded() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let address = PostgresAddress::parse(&cluster.database()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), None, "there is none");
+    let at_work = PostgresLedger::open_of_the_version_before(&address, folder.path()).await.unwrap();
+    let has_figures = async || {
+        let mut reader = at_work.reader().await.unwrap();
+        let there = scalar("SELECT to_regclass('campaign.figures') IS NOT NULL").fetch_one(&mut *reader).await;
+        there.unwrap()
+    };
+    at_work.keep_figures(RunId(1), vec![1]).await.unwrap();
+    let opened_again = PostgresLedger::open(&address, folder.path()).await.unwrap();
+    assert_eq!((has_figures().await, opened_again.figures(RunId(1)).await.unwrap()), (false, None));
+    assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(true));
+    assert!(has_figures().await);
+    assert!(at_work.prove_writable().await.is_ok(), "whoever has it open goes on");
+    assert!(at_work.keeps_figures(), "and uses what is there now");
+    assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_of_an_earlier_version_writes_nothing_more_once_the_tables_are_of_a_newer_one() {
+    let Some((ledger, address, folder)) = ledger().await else { return };
+    ledger.prove_writable().await.unwrap();
+    of_the_next_version(&address).await;
+    for _ in 0..2 {
+        assert!(matches!(ledger.prove_writable().await, Err(LedgerError::TooNew { .. } | LedgerError::Closed)));
+    }
+    assert!(matches!(PostgresLedger::open(&address, folder.path()).await, Err(LedgerError::TooNew { .. })));
+    assert!(matches!(PostgresLedger::upgrade(&address).await, Err(LedgerError::TooNew { .. })));
 }

@@ -27,13 +27,13 @@ macro_rules! moment {
     };
 }
 
-/// With the turn to write, which a transaction has until it ends, and the time of the database and its mark once it has it:
-/// all in one message. The number is the one lock of the ledger: the letters `campaign`.
+/// With the turn to write, which a transaction has until it ends, and once it has it the time of the database, its mark and
+/// the version of its tables: all in one message. The number is the one lock of the ledger: the letters `campaign`.
 const TURN: &str = concat!(
     write!(),
     "; SELECT pg_advisory_xact_lock(7161125211933861742); ",
     moment!(),
-    " AS now, id, generation FROM meta"
+    " AS now, id, generation, (SELECT max(version) FROM _sqlx_migrations) AS version FROM meta"
 );
 
 /// Who writes no more for so long is no writer any more, in microseconds.
@@ -46,6 +46,8 @@ pub(super) struct Turn {
     pub(super) now: i64,
     /// Which ledger it is, and how far it has come.
     pub(super) mark: Mark,
+    /// The version of its tables.
+    pub(super) version: i64,
 }
 
 /// A connection of its own.
@@ -68,7 +70,7 @@ pub(super) async fn write(connection: &mut PgConnection) -> sqlx::Result<Turn> {
     let answers = raw_sql(TURN).fetch_all(connection).await?;
     let turn = answers.last().ok_or(sqlx::Error::RowNotFound)?;
     let mark = Mark { id: turn.try_get("id")?, generation: turn.try_get("generation")? };
-    Ok(Turn { now: turn.try_get("now")?, mark })
+    Ok(Turn { now: turn.try_get("now")?, mark, version: turn.try_get("version")? })
 }
 
 /// The time of the database.

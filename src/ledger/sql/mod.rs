@@ -10,6 +10,7 @@ mod contacts;
 mod days;
 mod envelopes;
 mod events;
+mod figures;
 mod forgetting;
 mod guard;
 mod hooks;

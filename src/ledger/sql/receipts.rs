@@ -13,7 +13,7 @@ use sqlx::{QueryBuilder, Row as _};
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, Database, Record, given};
 use super::statement::{self, query, scalar};
-use super::{envelopes, hooks, runs, suppression};
+use super::{envelopes, figures, hooks, runs, suppression};
 use crate::domain::{Addressee, Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Row, Status};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::pack::{pack, unpack};
@@ -47,6 +47,14 @@ impl Receipts for Adapter {
             let counts = counts.clone();
             Box::pin(runs::change(connection, run, move |run| run.counted(counts, parts, receipts)))
         }))
+    }
+
+    fn keep_figures(&self, run: RunId, kept: Vec<u8>) -> LedgerFuture<'_, ()> {
+        Box::pin(figures::keep(self, run, kept))
+    }
+
+    fn figures(&self, run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
+        Box::pin(figures::read(self, run))
     }
 
     fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {

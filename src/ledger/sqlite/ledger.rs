@@ -75,6 +75,11 @@ impl SqliteLedger {
         Ok(Self { writer, readers, path, place, clock, patience, on_commit, numbers, stale })
     }
 
+    /// Whether it has a place for what projections make of runs: its tables are those of this version.
+    pub(super) fn keeps_figures(&self) -> bool {
+        true
+    }
+
     /// The same, which tells how long each commit took, with the wait for other processes.
     #[must_use]
     pub fn with_commits_told(self, on_commit: OnCommit) -> Self {

@@ -33,6 +33,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("what was purged", people::PURGED),
         ("what it was put back from", people::BACKUP),
         ("shares", sending::SHARES),
+        ("figures of runs", sending::FIGURES),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -218,3 +218,11 @@ pub(super) const DAYS: &str = "
         PRIMARY KEY (run, zone, day)
     ) STRICT, WITHOUT ROWID;
 ";
+
+/// What a projection made of all rows of a run.
+pub(super) const FIGURES: &str = "
+    CREATE TABLE figures (
+        run INTEGER PRIMARY KEY REFERENCES runs (key),
+        figures BLOB NOT NULL
+    ) STRICT;
+";

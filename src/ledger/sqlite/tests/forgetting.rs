@@ -23,7 +23,7 @@ enum Holds {
 
 /// The tables of the ledger. A new one stands here; `sqlite/forgetting` takes a person out of each that holds anything of
 /// one.
-const TABLES: [(&str, Holds); 28] = [
+const TABLES: [(&str, Holds); 29] = [
     ("accounts", Holds::Nothing),
     ("approval_uses", Holds::Nothing),
     ("approvals", Holds::Nothing),
@@ -34,6 +34,7 @@ const TABLES: [(&str, Holds); 28] = [
     ("days", Holds::Nothing),
     ("envelopes", Holds::Numbers),
     ("events", Holds::Words),
+    ("figures", Holds::Nothing),
     ("forgetting", Holds::Nothing),
     ("forgotten_rows", Holds::Nothing),
     ("guarded", Holds::Nothing),

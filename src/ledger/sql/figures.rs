@@ -1,0 +1,33 @@
+//! What projections made of all rows of runs, as it was given.
+
+use super::change::Failure;
+use super::dialect::Adapter;
+use super::statement::{query, scalar};
+use crate::ledger::{LedgerError, RunId};
+
+/// Keeps what was made of a run, where there is a place for it.
+pub(super) async fn keep(ledger: &Adapter, run: RunId, figures: Vec<u8>) -> Result<(), LedgerError> {
+    if !ledger.keeps_figures() {
+        return Ok(());
+    }
+    let kept = ledger.write(move |connection, _| {
+        let figures = figures.clone();
+        Box::pin(async move {
+            let kept = "INSERT INTO figures (run, figures) VALUES ($1, $2)
+                        ON CONFLICT (run) DO UPDATE SET figures = excluded.figures";
+            query(kept).bind(run.0).bind(figures).execute(connection).await?;
+            Ok(())
+        })
+    });
+    kept.await
+}
+
+/// What was last kept of a run.
+pub(super) async fn read(ledger: &Adapter, run: RunId) -> Result<Option<Vec<u8>>, LedgerError> {
+    if !ledger.keeps_figures() {
+        return Ok(None);
+    }
+    let mut reader = ledger.reader().await?;
+    let kept = scalar("SELECT figures FROM figures WHERE run = $1").bind(run.0).fetch_optional(&mut *reader).await;
+    ledger.told(kept.map_err(Failure::Sql))
+}

@@ -1,0 +1,51 @@
+//! Versions of the program on one ledger: a newer one takes over when somebody says so, and an older one sends nothing then.
+
+use crate::support::{Answer, Cluster, Gateway, Process, campaign, until};
+
+/// Has a newer version have upgraded a ledger.
+fn of_a_newer_version(cluster: &Cluster, ledger: &str) {
+    let newest = "(SELECT max(version) FROM campaign._sqlx_migrations)";
+    cluster.say(ledger, &format!("UPDATE campaign._sqlx_migrations SET version = 1000 WHERE version = {newest}"));
+}
+
+#[test]
+fn a_ledger_of_a_newer_version_is_left_alone() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let ledger = cluster.database();
+    let sale = campaign().to(3).through(&gateway).write().over(&ledger);
+    sale.run(&["--limit", "1"]).exits(0);
+    of_a_newer_version(cluster, &ledger);
+    sale.run(&[]).exits(74).says("newer version");
+    sale.campaign(&["status"]).exits(74).says("newer version");
+    assert_eq!(gateway.phones().len(), 1);
+}
+
+#[test]
+fn a_run_of_an_earlier_version_sends_nothing_more_once_the_ledger_is_of_a_newer_one() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
+    let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write().over(&cluster.database());
+    let run = sale.start(&[]);
+    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    let ledger = sale.ledger().expect("a database").to_owned();
+    of_a_newer_version(cluster, &ledger);
+    gateway.release();
+    run.finish().exits(74).says("newer version");
+    assert_eq!(gateway.requests().len(), 2);
+}
+
+#[test]
+fn a_ledger_is_upgraded_when_somebody_says_so_and_only_once() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).through(&gateway).write().over(&cluster.database());
+    sale.campaign(&["ledger", "upgrade"]).exits(2).says("no ledger yet");
+    sale.run(&[]).exits(0);
+    sale.campaign(&["ledger", "upgrade"]).exits(0).says("there is nothing to do");
+    let told = sale.campaign(&["ledger", "upgrade", "--json"]).exits(0).json();
+    assert_eq!(told["upgraded"], false);
+    let mut in_a_file = sale.command(&["ledger", "upgrade"]);
+    in_a_file.env_remove("CAMPAIGN_LEDGER");
+    Process::start(in_a_file).finish().exits(2).says("no ledger yet");
+}
