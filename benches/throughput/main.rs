@@ -16,6 +16,7 @@ mod gateway;
 mod list;
 #[path = "../common/process.rs"]
 mod process;
+#[path = "../common/scene.rs"]
 mod scene;
 
 use std::process::Command;
@@ -54,22 +55,15 @@ fn main() {
 }
 
 fn product(rows: u64, server: std::net::SocketAddr) -> Figures {
-    let scene = Scene::new(rows, server);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
-    command.current_dir(scene.path()).env("BENCH_KEY", "key").args([
-        "run",
-        "bench.yaml",
-        "--json",
-        "--state-dir",
-        "state",
-    ]);
+    let scene = Scene::new(rows, server, "unlimited");
+    let command = scene.command(&["run", "bench.yaml", "--json"]);
     let figures = measure(command, rows);
     scene.assert_all_accepted(rows);
     figures
 }
 
 fn the_floor(rows: u64, server: std::net::SocketAddr) -> Figures {
-    let scene = Scene::new(rows, server);
+    let scene = Scene::new(rows, server, "unlimited");
     let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
     command.current_dir(scene.path()).args(["floor", "bench.csv", &server.to_string()]);
     measure(command, rows)

@@ -112,10 +112,9 @@ impl Writer {
         receiver.await.map_err(|_| self.closed())?
     }
 
-    /// Why nothing is written any more: that it is not the newest stays true, whoever asks.
+    /// Why nothing is written any more: what ended it stays true, whoever asks.
     fn closed(&self) -> LedgerError {
-        let failed = self.failed.get().filter(|error| matches!(error, LedgerError::NotNewest { .. }));
-        failed.cloned().unwrap_or(LedgerError::Closed)
+        self.failed.get().cloned().unwrap_or(LedgerError::Closed)
     }
 
     /// Takes no more changes, and waits until what was taken is committed, marked and closed.

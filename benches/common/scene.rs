@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 
 use crate::list;
 
@@ -16,24 +17,31 @@ channels:
   - sms:
       signature: OlenaCo
       message: "Hello {{ first_name }} {{ last_name }}, {{ shop }} has -20% for you until {{ until }}: https://shop.example/?c={{ code }}"
-delivery: { rate: unlimited, batch: 100, in_flight: 16 }
+delivery: { batch: 100, in_flight: 16 }
 "#;
 
 /// A folder with everything that a run needs.
 pub(crate) struct Scene(tempfile::TempDir);
 
 impl Scene {
-    /// A campaign to so many recipients through the gateway at that address.
-    pub(crate) fn new(rows: u64, server: SocketAddr) -> Self {
+    /// A campaign to so many recipients through the gateway at that address, whose account is allowed this rate.
+    pub(crate) fn new(rows: u64, server: SocketAddr, rate: &str) -> Self {
         let folder = tempfile::tempdir().expect("there is room for a temporary folder");
         let path = folder.path();
         fs::write(path.join("bench.yaml"), CAMPAIGN).expect("the campaign is written");
         let profile = format!(
-            "bench: {{ base_url: \"http://{server}\", async_url: \"http://{server}\", api_key: {{ env: BENCH_KEY }}, rate: unlimited }}\n"
+            "bench: {{ base_url: \"http://{server}\", async_url: \"http://{server}\", api_key: {{ env: BENCH_KEY }}, rate: {rate} }}\n"
         );
         fs::write(path.join("gateways.yaml"), profile).expect("the profile is written");
         list::write(&path.join("bench.csv"), rows).expect("the list is written");
         Self(folder)
+    }
+
+    /// The program in this folder.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
+        command.current_dir(self.path()).env("BENCH_KEY", "key").args(arguments).args(["--state-dir", "state"]);
+        command
     }
 
     /// The folder.
