@@ -70,7 +70,7 @@ async fn from(ledgers: &[Arc<dyn Ledger>], seats: usize, seconds: u64) -> f64 {
         tasks.spawn(async move {
             let seat = ledger.take_seat(&run, format!("seat {seat}")).await.expect("the ledger").expect("a seat");
             while began.elapsed() < Duration::from_secs(seconds) {
-                let share = ledger.draw_share(&seat, 1).await.expect("the ledger");
+                let share = ledger.draw_share(&seat, 1, false).await.expect("the ledger");
                 assert!(matches!(share, Share::Fresh(_)), "{share:?}");
                 drawn.fetch_add(1, Ordering::Relaxed);
             }

@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::ledger::{Ledger, LedgerError, Rows, Seat, Share};
 
@@ -23,7 +26,12 @@ struct State {
     given: Vec<Rows>,
     /// What ended the drawing.
     last: Option<Share>,
+    /// When somebody last looked who is gone.
+    looked: Option<Instant>,
 }
+
+/// How often whoever draws looks who is gone: what they left is not left for longer, and to look costs as much as some draws.
+const LOOKS: Duration = Duration::from_secs(5);
 
 impl ShareDraw {
     /// These rows, and then what nobody drew before, so many at once, as long as there are some.
@@ -39,7 +47,8 @@ impl ShareDraw {
     }
 
     fn new(ledger: Arc<dyn Ledger>, seat: Arc<Seat>, (rows, size): (Vec<Rows>, Option<u32>)) -> Self {
-        let state = State { waiting: rows.into(), ..State::default() };
+        // Whoever got these looked.
+        let state = State { waiting: rows.into(), looked: Some(Instant::now()), ..State::default() };
         Self(Arc::new(Draw { ledger, seat, size, state: Mutex::new(state) }))
     }
 
@@ -62,7 +71,7 @@ impl ShareDraw {
         }
         let Draw { ledger, seat, size, .. } = &*self.0;
         let Some(size) = size.filter(|_| self.state().last.is_none()) else { return Ok(None) };
-        match ledger.draw_share(seat, size).await? {
+        match ledger.draw_share(seat, size, self.is_to_look()).await? {
             Share::Fresh(rows) => {
                 self.state().given.push(rows);
                 Ok(Some(rows))
@@ -78,6 +87,16 @@ impl ShareDraw {
     #[must_use]
     pub fn take_last(&self) -> Option<Share> {
         self.state().last.take()
+    }
+
+    /// Whether it is time to look who is gone.
+    fn is_to_look(&self) -> bool {
+        let mut state = self.state();
+        let is_time = state.looked.is_none_or(|looked| looked.elapsed() >= LOOKS);
+        if is_time {
+            state.looked = Some(Instant::now());
+        }
+        is_time
     }
 
     fn take(&self) -> Option<Rows> {

@@ -74,8 +74,9 @@ pub trait Shares: Send + Sync {
     /// Takes a seat among those that send a run; nothing where it is not shared out.
     fn take_seat<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<Seat>>;
 
-    /// Draws so many rows at most, or takes over what those had who are gone: what they had begun is in doubt from here on.
-    fn draw_share<'a>(&'a self, seat: &'a Seat, rows: u32) -> LedgerFuture<'a, Share>;
+    /// Draws so many rows at most; if it `looks` who is gone, it takes over first what those had, and what they had begun is in
+    /// doubt from here on.
+    fn draw_share<'a>(&'a self, seat: &'a Seat, rows: u32, looks: bool) -> LedgerFuture<'a, Share>;
 
     /// Records that nothing of what was drawn in a seat is to be drawn again.
     fn finish_shares<'a>(&'a self, seat: &'a Seat) -> LedgerFuture<'a, ()>;

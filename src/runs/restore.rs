@@ -154,7 +154,7 @@ async fn take_all(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result<Option
     ledger.share_out(lease, sharing.terms.clone(), true).await?;
     let seat = ledger.take_seat(&found(ledger, run.key).await?, "restore".to_owned()).await?;
     if let Some(seat) = &seat {
-        ledger.draw_share(seat, u32::MAX).await?;
+        ledger.draw_share(seat, u32::MAX, true).await?;
     }
     Ok(seat)
 }

@@ -52,7 +52,7 @@ impl Sender<'_> {
         loop {
             let share = match next.take() {
                 Some(share) => share,
-                None => ledger.draw_share(&seat, size).await?,
+                None => ledger.draw_share(&seat, size, true).await?,
             };
             let shares = match share {
                 Share::Fresh(rows) => ShareDraw::from(Arc::clone(ledger), Arc::clone(&seat), rows, size),

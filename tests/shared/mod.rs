@@ -2,6 +2,7 @@
 
 mod addresses;
 mod backups;
+mod composed;
 mod copying;
 mod database;
 mod machines;

@@ -14,7 +14,7 @@ impl Shares for ProcessLedger {
         unreachable!("{NOTHING}")
     }
 
-    fn draw_share<'a>(&'a self, _: &'a Seat, _: u32) -> LedgerFuture<'a, Share> {
+    fn draw_share<'a>(&'a self, _: &'a Seat, _: u32, _: bool) -> LedgerFuture<'a, Share> {
         unreachable!("{NOTHING}")
     }
 

@@ -27,7 +27,7 @@ impl<L: Ledger> Scene<L> {
     }
 
     async fn draw_share(&self, seat: &Seat, rows: u32) -> Share {
-        self.ledger.draw_share(seat, rows).await.unwrap()
+        self.ledger.draw_share(seat, rows, true).await.unwrap()
     }
 
     /// Begins an envelope of these rows.

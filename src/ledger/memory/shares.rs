@@ -56,7 +56,7 @@ impl Contents {
         &mut self,
         now: i64,
         seat: &Seat,
-        rows: u32,
+        (rows, looks): (u32, bool),
         is_there: impl Fn(u32) -> bool,
     ) -> Result<Share, LedgerError> {
         let (at, Lease { run, epoch, .. }) = (instant(now)?, seat.lease);
@@ -67,7 +67,9 @@ impl Contents {
             Draws::NoMore => return Ok(Share::Over),
         }
         let is_left = |share: &DrawnRows| {
-            share.epoch.is_some_and(|had| had != epoch) && (share.place == seat.place || !is_there(share.place))
+            looks
+                && share.epoch.is_some_and(|had| had != epoch)
+                && (share.place == seat.place || !is_there(share.place))
         };
         let mut left = Vec::new();
         for share in book.shares.iter_mut().filter(|share| is_left(share)) {
@@ -108,10 +110,10 @@ impl Shares for MemoryLedger {
         })
     }
 
-    fn draw_share<'a>(&'a self, seat: &'a Seat, rows: u32) -> LedgerFuture<'a, Share> {
+    fn draw_share<'a>(&'a self, seat: &'a Seat, rows: u32, looks: bool) -> LedgerFuture<'a, Share> {
         self.change(move |contents, now| {
             let run = contents.book(seat.lease.run)?.run.clone();
-            contents.draw_share(now, seat, rows, |place| self.has_taken(&run, place))
+            contents.draw_share(now, seat, (rows, looks), |place| self.has_taken(&run, place))
         })
     }
 

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use super::dialect::storage;
 use super::ledger::PostgresLedger;
 use super::locks::Locks;
+use super::shard_copy::copy_in;
 use super::shards::{ShardReader, ShardWriter};
 use super::sql::Failure;
 use super::sql::statement::{query, scalar};
@@ -114,18 +115,12 @@ impl Drop for NewShards {
 async fn write(pool: &PgPool, key: i64, shards: &Receiver<Vec<u8>>) -> sqlx::Result<()> {
     let mut number = 0_i64;
     while let Ok(shard) = shards.recv() {
-        let mut transaction = transaction::beside(pool).await?;
         // With those that came meanwhile, in one commit.
-        for shard in std::iter::once(shard).chain(shards.try_iter().take(WAITING)) {
-            query("INSERT INTO copy_shards (copies, shard, rows) VALUES ($1, $2, $3)")
-                .bind(key)
-                .bind(number)
-                .bind(shard)
-                .execute(&mut *transaction)
-                .await?;
-            number += 1;
-        }
+        let together: Vec<Vec<u8>> = std::iter::once(shard).chain(shards.try_iter().take(WAITING)).collect();
+        let mut transaction = transaction::beside(pool).await?;
+        copy_in(&mut transaction, key, (number, &together)).await?;
         transaction.commit().await?;
+        number += together.len() as i64;
     }
     Ok(())
 }

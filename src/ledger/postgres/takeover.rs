@@ -14,6 +14,7 @@ use super::address::PostgresAddress;
 use super::dialect::{self, storage};
 use super::ledger::PostgresLedger;
 use super::schema;
+use super::shard_copy::copy_in;
 use super::shards::packed;
 use super::sql::statement::{query, scalar};
 use super::transaction;
@@ -287,9 +288,7 @@ async fn copy_list(mut whole: Whole, run: &Run, copies: Copies) -> io::Result<Wh
         let mut list = copies.list()?;
         for number in 0_i64.. {
             let Some(shard) = packed(&mut list.by_ref())? else { break };
-            let insert = query("INSERT INTO copy_shards (copies, shard, rows) VALUES ($1, $2, $3)");
-            let insert = insert.bind(key).bind(number).bind(shard).execute(&mut *whole);
-            runtime.block_on(insert).map_err(io::Error::other)?;
+            runtime.block_on(copy_in(&mut whole, key, (number, &[shard]))).map_err(io::Error::other)?;
         }
         Ok(whole)
     });

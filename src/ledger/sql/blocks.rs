@@ -163,8 +163,10 @@ async fn latest(connection: &mut Connection, shared: &SharedRun) -> Result<Optio
 
 /// The last row of a run that was drawn.
 pub(super) async fn last_drawn(connection: &mut Connection, run: RunId) -> Result<Option<Row>, Failure> {
-    let last: Option<i64> =
-        scalar("SELECT MAX(last_row) FROM blocks WHERE run = $1").bind(run.0).fetch_one(connection).await?;
+    let last: Option<i64> = scalar("SELECT last_row FROM blocks WHERE run = $1 ORDER BY first_row DESC LIMIT 1")
+        .bind(run.0)
+        .fetch_optional(connection)
+        .await?;
     last.map(|last| as_small(last).map(Row::new)).transpose()
 }
 

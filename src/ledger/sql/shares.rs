@@ -6,16 +6,16 @@ use sqlx::Row as _;
 
 use super::blocks;
 use super::change::{Failure, Now};
-use super::dialect::{Adapter, Connection};
+use super::dialect::{Adapter, Connection, Lock};
 use super::envelopes;
 use super::places;
 use super::runs::{self, instant};
-use super::statement::{query, row, small};
+use super::statement::{query, row, scalar, small};
 use super::stops;
 use crate::ledger::rules::{Draws, draws, next_rows, owns};
 use crate::ledger::{
-    BlockIds, Epoch, Lease, LedgerFuture, Ownership, Rows, Run, RunId, Seat, Share, ShareHolder, Shares, Sharing,
-    StopKind, hold,
+    BlockIds, Epoch, Lease, LedgerError, LedgerFuture, Ownership, Rows, Run, RunId, Seat, Share, ShareHolder, Shares,
+    Sharing, StopKind, hold,
 };
 
 /// What a process in a seat draws.
@@ -27,8 +27,8 @@ struct Draw {
     by: String,
     /// How many rows.
     rows: u32,
-    /// The places where nobody is, but for its own.
-    shut: Vec<u32>,
+    /// The places where nobody is, but for its own; nothing where nobody looked.
+    shut: Option<Vec<u32>>,
 }
 
 impl Shares for Adapter {
@@ -48,21 +48,10 @@ impl Shares for Adapter {
         })
     }
 
-    fn draw_share<'a>(&'a self, seat: &'a Seat, rows: u32) -> LedgerFuture<'a, Share> {
+    fn draw_share<'a>(&'a self, seat: &'a Seat, rows: u32, looks: bool) -> LedgerFuture<'a, Share> {
         Box::pin(async move {
-            let (run, others) = self.places(seat.lease.run).await?;
-            let (mut shut, mut locks) = (Vec::new(), Vec::new());
-            for place in others.iter().filter(|place| place.number != seat.place) {
-                // To look at it is cheap; it is taken only from who is gone, and as long as its rows are taken over.
-                let name = hold::place_name(&run.campaign, &run.account, place.number);
-                if !self.is_locked(&name).await?
-                    && let Some(lock) = self.try_lock(&name).await?
-                {
-                    shut.push(place.number);
-                    locks.push(lock);
-                }
-            }
             let Seat { lease, sharing, place, by, .. } = seat;
+            let (shut, _locks) = if looks { Some(self.shut_places(seat).await?) } else { None }.unzip();
             let draw = Draw { lease: *lease, sharing: *sharing, place: *place, by: by.clone(), rows, shut };
             self.be_heard(lease.epoch).await?;
             self.write(move |connection, now| Box::pin(draw_share(connection, now, draw.clone()))).await
@@ -110,6 +99,25 @@ impl Shares for Adapter {
     }
 }
 
+impl Adapter {
+    /// The places where nobody is any more, but for the own one, and their locks: as long as they are kept nobody comes there.
+    async fn shut_places(&self, seat: &Seat) -> Result<(Vec<u32>, Vec<Lock>), LedgerError> {
+        let (run, places) = self.places(seat.lease.run).await?;
+        let (mut shut, mut locks) = (Vec::new(), Vec::new());
+        for place in places.iter().filter(|place| place.number != seat.place) {
+            // To look at it is cheap; it is taken only from who is gone.
+            let name = hold::place_name(&run.campaign, &run.account, place.number);
+            if !self.is_locked(&name).await?
+                && let Some(lock) = self.try_lock(&name).await?
+            {
+                shut.push(place.number);
+                locks.push(lock);
+            }
+        }
+        Ok((shut, locks))
+    }
+}
+
 /// Has a run sent in shares from now on. As long as somebody has some of the last time, no row is drawn twice.
 async fn share_out(
     connection: &mut Connection,
@@ -143,35 +151,57 @@ async fn draw_share(connection: &mut Connection, now: Now, draw: Draw) -> Result
         Draws::Later => return Ok(Share::InOtherHands),
         Draws::NoMore => return Ok(Share::Over),
     }
-    let left = abandoned(&mut *connection, lease, (place, &shut)).await?;
-    if !left.is_empty() {
-        let fallen = |intent| left.iter().any(|block| owns(*block, intent));
-        let doubtful = envelopes::doubt_intents(&mut *connection, now, run.key, fallen).await?;
-        for rows in &left {
-            query("UPDATE blocks SET place = $1, epoch = $2, drawn_by = $3 WHERE run = $4 AND first_row = $5")
-                .bind(i64::from(place))
-                .bind(lease.epoch.0)
-                .bind(&by)
-                .bind(run.key.0)
-                .bind(i64::from(rows.first.get()))
-                .execute(&mut *connection)
-                .await?;
+    if let Some(shut) = shut {
+        let left = abandoned(&mut *connection, lease, (place, &shut)).await?;
+        if !left.is_empty() {
+            let doubtful = take_over(connection, now, &run, (&left, place, lease.epoch, &by)).await?;
+            return Ok(Share::TakenOver { rows: left, doubtful });
         }
-        return Ok(Share::TakenOver { rows: left, doubtful });
     }
-    let places = blocks::places(&mut *connection, run.key).await?;
-    let in_other_hands = places.iter().any(|other| other.number != place);
     let proven = run.sharing.as_ref().is_some_and(|sharing| sharing.proven);
-    if in_other_hands && !proven {
+    if !proven && others_have_some(&mut *connection, run.key, place).await? {
         return Ok(Share::InOtherHands);
     }
     let Some(rows) = next_rows(&run, blocks::last_drawn(&mut *connection, run.key).await?, rows) else {
+        let in_other_hands = others_have_some(connection, run.key, place).await?;
         return Ok(if in_other_hands { Share::InOtherHands } else { Share::Through });
     };
     let first = run.ids.id(rows.first).map_or(run.ids.first, |id| id.get());
     let ids = BlockIds { rows, first };
     blocks::add(connection, now, (run.key, ids), (place, lease.epoch, Some(&by))).await?;
     Ok(Share::Fresh(rows))
+}
+
+/// Takes over what processes had which are gone, with doubt about what they had begun; tells how many envelopes that are.
+async fn take_over(
+    connection: &mut Connection,
+    now: Now,
+    run: &Run,
+    (left, place, epoch, by): (&[Rows], u32, Epoch, &str),
+) -> Result<usize, Failure> {
+    let fallen = |intent| left.iter().any(|block| owns(*block, intent));
+    let doubtful = envelopes::doubt_intents(&mut *connection, now, run.key, fallen).await?;
+    for rows in left {
+        query("UPDATE blocks SET place = $1, epoch = $2, drawn_by = $3 WHERE run = $4 AND first_row = $5")
+            .bind(i64::from(place))
+            .bind(epoch.0)
+            .bind(by)
+            .bind(run.key.0)
+            .bind(i64::from(rows.first.get()))
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(doubtful)
+}
+
+/// Whether something of a run is drawn at another place, and not finished.
+async fn others_have_some(connection: &mut Connection, run: RunId, place: u32) -> Result<bool, Failure> {
+    // Each side of the own place apart, so that an index leads there whatever that one has.
+    let some = scalar(
+        "SELECT EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place < $2 AND epoch IS NOT NULL)
+             OR EXISTS (SELECT 1 FROM blocks WHERE run = $1 AND place > $2 AND epoch IS NOT NULL)",
+    );
+    Ok(some.bind(run.0).bind(i64::from(place)).fetch_one(connection).await?)
 }
 
 /// The rows that processes drew which are gone: at places that are shut, or at this one before it was taken.
