@@ -108,20 +108,34 @@ pub fn feed_shares<R: Read + Send + 'static>(
 ) -> Feed {
     let runtime = Handle::current();
     on_thread(AHEAD_OF_SHARES, move |sender| {
+        // Drawn while the one before is rendered. Where rows wait for their hour a pass may end in the middle of a share, and
+        // begins again with those that were drawn by then.
+        let ahead = selection.hours.is_none();
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
+        let draw = || {
+            runtime.spawn({
+                let shares = shares.clone();
+                async move { shares.next().await }
+            })
+        };
+        let mut next = draw();
         loop {
-            let rows = match runtime.block_on(shares.next()) {
-                Ok(Some(rows)) => rows,
-                Ok(None) => return,
-                Err(error) => {
+            let rows = match runtime.block_on(next) {
+                Ok(Ok(Some(rows))) => rows,
+                Ok(Ok(None)) => return,
+                Ok(Err(error)) => {
                     let stop = Stop::new(StopKind::Ledger, format!("the ledger could not be written: {error}"));
                     // The engine may be gone; then nobody has to know.
                     return drop(sender.blocking_send(Err(stop)));
                 }
+                // The runtime is going down, or drawing is not what it should be; the thread's own end tells the engine.
+                Err(ended) => std::panic::resume_unwind(Box::new(ended)),
             };
+            let drawn = ahead.then(&draw);
             if producer.produce(Some(rows)).is_break() || sender.blocking_send(Ok(Vec::new())).is_err() {
                 return;
             }
+            next = drawn.unwrap_or_else(&draw);
         }
     })
 }

@@ -181,7 +181,7 @@ async fn write_all(
 async fn commit((pen, numbers): (&mut Pen, &Numbers), changes: &mut [Change]) -> Result<Mark, LedgerError> {
     let began = Instant::now();
     loop {
-        let committed = attempt(pen, changes).await;
+        let committed = attempt((pen, numbers), changes).await;
         if committed.is_ok() {
             return committed;
         }
@@ -192,8 +192,9 @@ async fn commit((pen, numbers): (&mut Pen, &Numbers), changes: &mut [Change]) ->
     }
 }
 
-async fn attempt(pen: &mut Pen, changes: &mut [Change]) -> Result<Mark, LedgerError> {
+async fn attempt((pen, numbers): (&mut Pen, &Numbers), changes: &mut [Change]) -> Result<Mark, LedgerError> {
     pen.begin().await?;
+    numbers.turn();
     for change in changes.iter_mut() {
         let (connection, now) = pen.at_work()?;
         (change.apply)(connection, now).await?;
