@@ -1,7 +1,8 @@
-//! Places on the way of a message at which a test has the process die.
+//! Places on the way of a message at which a test has the process die, or stand still.
 //!
 //! They exist only with the feature `failpoints`, which nothing but the tests of this crate switches on: in any
-//! other build [`pass`] is empty. A failpoint ends the process or does nothing; it must not decide anything else.
+//! other build [`pass`] is empty. A failpoint ends or suspends the process, or does nothing; it must not decide anything
+//! else.
 
 #[cfg(feature = "failpoints")]
 pub(crate) use armed::pass;
@@ -18,7 +19,8 @@ mod armed {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// The environment variable that arms one: `name:count`; behind another colon what is done instead of dying:
-    /// `panic`, or `stay`, which is to stand there for ever.
+    /// `panic`, `stay`, which is to stand there for ever, or `sleep`, which is to be suspended with the whole process until
+    /// somebody wakes it.
     const VARIABLE: &str = "CAMPAIGN_FAILPOINT";
 
     /// The failpoint of this process, if it has one.
@@ -56,6 +58,12 @@ mod armed {
             Some("stay") => loop {
                 std::thread::park();
             },
+            #[cfg(unix)]
+            Some("sleep") => {
+                use rustix::process::{Signal, getpid, kill_process};
+
+                let _ = kill_process(getpid(), Signal::STOP);
+            }
             _ => std::process::abort(),
         }
     }

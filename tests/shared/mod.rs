@@ -2,15 +2,23 @@
 
 mod addresses;
 mod backups;
+#[cfg(target_os = "linux")]
+mod clocks;
 mod composed;
 mod copying;
+mod crew;
 mod database;
+#[cfg(target_os = "linux")]
+mod full;
 mod machines;
 mod pooler;
 #[cfg(target_os = "linux")]
 mod serving;
+#[cfg(target_os = "linux")]
+mod sleeping;
 mod versions;
 mod workers;
+mod workers_and_database;
 
 use crate::support::{Cluster, Draft, Finished, Folder, Process};
 
@@ -37,4 +45,11 @@ fn elsewhere(sale: &Folder, arguments: &[&str]) -> Finished {
 /// Has the lease of everything that is locked be over, as it is when nothing is heard of whoever has it.
 fn let_leases_end(cluster: &Cluster, sale: &Folder) {
     cluster.say(database(sale), "UPDATE campaign.locks SET until = 0");
+}
+
+/// Has the leases of workers be over, and not that of whoever began the run: places of a campaign have a number behind its
+/// name.
+fn let_leases_end_of_workers(cluster: &Cluster, sale: &Folder) {
+    let starter = "SELECT process FROM campaign.locks WHERE name !~ '[.][0-9]+$'";
+    cluster.say(database(sale), &format!("UPDATE campaign.locks SET until = 0 WHERE process NOT IN ({starter})"));
 }

@@ -1,8 +1,8 @@
 //! Workers of several machines: what becomes of what one of them had, once nothing is heard of it any more.
 
-use super::{database, elsewhere, over, start_elsewhere};
+use super::{elsewhere, let_leases_end_of_workers, over, start_elsewhere};
 use crate::recovery::{Tally, Witness};
-use crate::support::{Answer, Cluster, Folder, Gateway, Process, Results, campaign, phone, until};
+use crate::support::{Answer, Cluster, Gateway, Process, Results, campaign, phone, until};
 
 #[test]
 fn what_a_worker_of_another_machine_had_goes_on_once_its_lease_is_over() {
@@ -49,11 +49,4 @@ fn a_worker_that_slept_past_its_lease_sends_nothing_more_of_what_it_had() {
     assert_eq!(phones, (2..202).map(phone).collect::<Vec<_>>());
     let results = elsewhere(&sale, &["results", "sale", "--out", "-"]).exits(0);
     assert_eq!(Results::parse(&results.stdout).states(), ["accepted"; 200], "its late answer is evidence");
-}
-
-/// Has the leases of workers be over, and not that of whoever began the run: places of a campaign have a number behind its
-/// name.
-fn let_leases_end_of_workers(cluster: &Cluster, sale: &Folder) {
-    let starter = "SELECT process FROM campaign.locks WHERE name !~ '[.][0-9]+$'";
-    cluster.say(database(sale), &format!("UPDATE campaign.locks SET until = 0 WHERE process NOT IN ({starter})"));
 }

@@ -24,6 +24,27 @@ impl Clock {
     pub(crate) fn set_to(&self, moment: Timestamp) -> String {
         let now = Timestamp::try_from(SystemTime::now()).expect("a moment");
         let ahead = moment.as_second() - now.as_second();
-        format!("export LD_PRELOAD='{}' CLOCK_AHEAD={ahead}", self.0.path().join("clock.so").display())
+        format!("export LD_PRELOAD='{}' CLOCK_AHEAD={ahead}", self.library())
+    }
+
+    /// What a shell does before a process whose clock goes right until it is [moved](Self::move_on).
+    pub(crate) fn movable(&self) -> String {
+        format!("export LD_PRELOAD='{}' CLOCK_FILE='{}'", self.library(), self.ahead().display())
+    }
+
+    /// Has so many seconds go by on the clock of processes that run: as when their machine slept.
+    pub(crate) fn move_on(&self, seconds: u32) {
+        // Never read in the middle of being written.
+        let written = self.0.path().join("written");
+        std::fs::write(&written, seconds.to_string()).expect("a file");
+        std::fs::rename(written, self.ahead()).expect("a file");
+    }
+
+    fn library(&self) -> String {
+        self.0.path().join("clock.so").display().to_string()
+    }
+
+    fn ahead(&self) -> std::path::PathBuf {
+        self.0.path().join("ahead")
     }
 }

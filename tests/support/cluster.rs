@@ -145,6 +145,13 @@ impl Cluster {
         assert!(quietly(promoted.current_dir(self.folder.path())).status().is_ok_and(|status| status.success()));
     }
 
+    /// Kills the replica that took the server's place, and has the server be back with what it knew.
+    pub(crate) fn fail_back(&self) {
+        self.kill();
+        self.failed_over.store(false, Ordering::Relaxed);
+        assert!(self.begin());
+    }
+
     /// Ends the server, and whatever it is about to do: connections are cut, and what was not committed is taken back.
     pub(crate) fn end(&self) {
         drop(self.server.lock().expect("the server").take());

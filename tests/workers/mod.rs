@@ -1,5 +1,6 @@
 //! Workers: several processes send one run together, and whatever becomes of one of them nobody gets a second message.
 
+mod door;
 mod kills;
 mod lost;
 mod stopping;
