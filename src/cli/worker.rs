@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::json;
+use tokio::sync::oneshot;
 
 use super::args::WorkerArgs;
 use super::context::Context;
@@ -20,7 +21,7 @@ use crate::runs::{Error, Event, WorkEvent, Worker};
 use crate::web::{self, Counted, Views};
 
 pub(super) async fn worker(context: &Context, args: WorkerArgs) -> Result<u8, Failure> {
-    let mut interrupt = context.interrupt()?;
+    let interrupt = context.interrupt()?;
     let metrics = Arc::new(Metrics::default());
     let ledger = context.server_ledger(&metrics).await?;
     let adapters = context.adapters(Arc::clone(&ledger))?;
@@ -28,16 +29,22 @@ pub(super) async fn worker(context: &Context, args: WorkerArgs) -> Result<u8, Fa
     tell_place(context, &adapters.process, door.as_ref().map(|(_, address)| *address))?;
     let output = context.output.clone();
     let observer = Arc::new(move |event| tell(&output, event));
-    let work = Worker { adapters, observer, interrupt: interrupt.clone() }.work();
+    let work = Worker { adapters, observer, interrupt }.work();
     let Some((listener, _)) = door else {
         work.await?;
         return Ok(exit::FINE);
     };
     let views = Arc::new(Views::new(ledger));
     let counted = web::metrics(Counted { metrics, views, clock: Timestamp::now });
+    // The door is there as long as it works, and no longer: its ledger may be gone.
+    let (works, over) = oneshot::channel::<()>();
+    let work = async move {
+        let worked = work.await;
+        drop(works);
+        worked
+    };
     let shutdown: Shutdown = Box::pin(async move {
-        // A sender that is gone is an end too.
-        let _ = interrupt.wait_for(|interrupt| *interrupt != crate::delivery::Interrupt::None).await;
+        let _ = over.await;
     });
     let (worked, ()) = tokio::join!(work, door::serve(listener, counted, Limits::default(), shutdown));
     worked?;

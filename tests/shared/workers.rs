@@ -1,6 +1,6 @@
 //! Workers of several machines: what becomes of what one of them had, once nothing is heard of it any more.
 
-use super::{elsewhere, let_leases_end_of_workers, over, start_elsewhere};
+use super::{database, elsewhere, let_leases_end_of_workers, over, start_elsewhere};
 use crate::recovery::{Tally, Witness};
 use crate::support::{Answer, Cluster, Gateway, Process, Results, campaign, phone, until};
 
@@ -49,4 +49,18 @@ fn a_worker_that_slept_past_its_lease_sends_nothing_more_of_what_it_had() {
     assert_eq!(phones, (2..202).map(phone).collect::<Vec<_>>());
     let results = elsewhere(&sale, &["results", "sale", "--out", "-"]).exits(0);
     assert_eq!(Results::parse(&results.stdout).states(), ["accepted"; 200], "its late answer is evidence");
+}
+
+#[test]
+fn a_worker_with_a_door_ends_too_when_its_ledger_is_not_the_newest() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let sale = over(cluster, campaign().to(200).batches_of(5).delivery("rate: 30/s").through(&gateway));
+    let worker = start_elsewhere(&sale, &["worker", "--metrics", "127.0.0.1:0"]);
+    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    let run = sale.start(&["--shared"]);
+    until("the worker takes shares", || worker.stdout().contains("takes shares of it"));
+    cluster.say(database(&sale), "UPDATE campaign.meta SET generation = generation - 1000");
+    run.finish().exits(74).says("older copy");
+    worker.finish().exits(74).says("older copy");
 }
