@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::PostgresAddress;
-use super::dialect::Reader;
+use super::dialect::{Reader, storage};
 use super::locks::Locks;
 use super::pen::{Heard, Pen, Waiting};
 use super::sql::statement::scalar;
@@ -75,7 +75,7 @@ impl PostgresLedger {
         // Before the ledger, so that another process that writes both meanwhile does not make it look old.
         let known = mark::read(&mark);
         let (pool, version) = opening::prepare(address).await?;
-        let (current, now) = opening::state(&pool, &place).await?;
+        let (current, now) = opening::state(&pool).await.map_err(|error| storage(&place, &error))?;
         let stale = opening::judge(current, &known, (&place, &mark));
         let heard = Heard { ahead: AtomicI64::new(now - microseconds()), version: AtomicI64::new(version) };
         let locks = Locks::new(pool.clone(), Arc::clone(&place), mark.clone());
@@ -179,8 +179,12 @@ impl PostgresLedger {
             reason: format!("its mark `{}` cannot be opened: {error}", self.mark.display()),
         };
         // With the turn, so that one process makes the mark where there is none.
-        let mut connection = self.told(transaction::connect(&self.address).await.map_err(Failure::Sql))?;
-        let turn = self.told(transaction::write(&mut connection).await.map_err(Failure::Sql))?;
+        let first = self.patiently(|| async {
+            let mut connection = transaction::connect(&self.address).await?;
+            let turn = transaction::write(&mut connection).await?;
+            Ok((connection, turn))
+        });
+        let (connection, turn) = self.told(first.await.map_err(Failure::Sql))?;
         let mark = MarkFile::open(&self.mark, turn.mark).map_err(unmarked)?;
         self.told(connection.close().await.map_err(Failure::Sql))?;
         Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), (mark, turn.mark), Arc::clone(&self.heard)))
@@ -191,7 +195,8 @@ impl PostgresLedger {
         self.newest()?;
         // Before the ledger, so that another process that writes both meanwhile does not make it look old.
         let known = mark::read(&self.mark);
-        let (current, _) = opening::state(&self.pool, &self.place).await?;
+        let asked = self.patiently(|| opening::state(&self.pool)).await;
+        let (current, _) = self.told(asked.map_err(Failure::Sql))?;
         opening::judge(current, &known, (&self.place, &self.mark)).map_or(Ok(()), Err)
     }
 

@@ -89,14 +89,11 @@ pub(super) async fn make(address: &PostgresAddress, version: i64) -> Result<i64,
 }
 
 /// Which ledger this is, how far it has come, and its time.
-pub(super) async fn state(pool: &PgPool, place: &str) -> Result<(Mark, i64), LedgerError> {
-    let asked = async {
-        let mut reader = transaction::read(pool).await?;
-        let row = raw_sql("SELECT id, generation FROM meta").fetch_one(&mut *reader).await?;
-        let mark = Mark { id: row.try_get(0)?, generation: row.try_get(1)? };
-        Ok((mark, transaction::moment(&mut reader).await?))
-    };
-    asked.await.map_err(|error: sqlx::Error| storage(place, &error))
+pub(super) async fn state(pool: &PgPool) -> sqlx::Result<(Mark, i64)> {
+    let mut reader = transaction::read(pool).await?;
+    let row = raw_sql("SELECT id, generation FROM meta").fetch_one(&mut *reader).await?;
+    let mark = Mark { id: row.try_get(0)?, generation: row.try_get(1)? };
+    Ok((mark, transaction::moment(&mut reader).await?))
 }
 
 /// Why a ledger is behind what this machine knows of it; nothing if it is not. A machine that never wrote knows nothing.

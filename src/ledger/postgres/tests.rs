@@ -69,6 +69,38 @@ async fn a_change_that_waited_for_its_turn_has_the_time_at_which_it_had_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_begins_to_send_waits_for_a_database_that_is_away_as_who_sends_does() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (here, away) = (folder.path().join("here"), folder.path().join("away"));
+    std::os::unix::fs::symlink(cluster.folder(), &here).unwrap();
+    let escaped = |path: &std::path::Path| path.display().to_string().replace('/', "%2F");
+    let (direct, database) = (escaped(cluster.folder()), cluster.database());
+    let address = PostgresAddress::parse(&database.replace(&direct, &escaped(&here))).unwrap();
+    let mut other = transaction::connect(&PostgresAddress::parse(&database).unwrap()).await.unwrap();
+    let ledger = PostgresLedger::open(&address, folder.path()).await.unwrap();
+    let mut goes_away = async || {
+        let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        sqlx::raw_sql(cut).execute(&mut other).await.unwrap();
+        std::fs::rename(&here, &away).unwrap();
+    };
+    let soon = std::time::Duration::from_millis(100);
+    goes_away().await;
+    let mut change = Box::pin(ledger.write(|_, _| Box::pin(async { Ok(()) })));
+    let early = tokio::time::timeout(soon, &mut change).await;
+    assert!(early.is_err(), "the first change: {early:?}");
+    std::fs::rename(&away, &here).unwrap();
+    change.await.unwrap();
+    goes_away().await;
+    let mut look = Box::pin(ledger.fit_for_sending());
+    let early = tokio::time::timeout(soon, &mut look).await;
+    assert!(early.is_err(), "the look whether it is the newest: {early:?}");
+    std::fs::rename(&away, &here).unwrap();
+    look.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_change_whose_connection_is_cut_is_made_once() {
     let Some((ledger, _, _folder)) = ledger().await else { return };
     let attempts = Arc::new(AtomicU32::new(0));
