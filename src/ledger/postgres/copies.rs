@@ -3,19 +3,21 @@
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{PgPool, Row as _};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::dialect::storage;
+use super::dialect::{Waiting, storage};
 use super::ledger::PostgresLedger;
 use super::locks::Locks;
 use super::shard_copy::copy_in;
 use super::shards::{ShardReader, ShardWriter};
 use super::sql::Failure;
+use super::sql::look::look;
 use super::sql::statement::{query, scalar};
 use super::transaction;
 use crate::failpoint;
@@ -126,13 +128,13 @@ async fn write(pool: &PgPool, key: i64, shards: &Receiver<Vec<u8>>) -> sqlx::Res
 }
 
 /// Reads the shards of a list one after another, each by itself: whoever reads may take its time.
-fn read(pool: PgPool, key: i64, runtime: Handle) -> ListReader {
+fn read(pool: PgPool, place: Arc<str>, key: i64, runtime: Handle) -> ListReader {
     let (given, coming) = sync_channel(WAITING);
     let asking = runtime.clone();
     drop(runtime.spawn_blocking(move || {
         let mut number = 0_i64;
         loop {
-            let shard = match asking.block_on(shard(&pool, key, number)) {
+            let shard = match asking.block_on(shard_patiently((&pool, &place), key, number)) {
                 Ok(Some(shard)) => Ok(shard),
                 Ok(None) => return,
                 Err(error) => Err(io::Error::other(error)),
@@ -146,6 +148,22 @@ fn read(pool: PgPool, key: i64, runtime: Handle) -> ListReader {
         }
     }));
     Box::new(ShardReader::new(coming))
+}
+
+/// A shard, as soon as the database is there.
+async fn shard_patiently((pool, place): (&PgPool, &Arc<str>), key: i64, number: i64) -> sqlx::Result<Option<Vec<u8>>> {
+    let mut waiting = Waiting::new(Arc::clone(place));
+    loop {
+        match shard(pool, key, number).await {
+            Err(error) if waiting.goes_on(&error).await => {}
+            read => return read,
+        }
+    }
+}
+
+/// What is kept of the copies of that name.
+async fn kept(reader: &mut PgConnection, name: &str) -> Result<Option<PgRow>, Failure> {
+    Ok(query("SELECT key, inputs FROM copies WHERE name = $1").bind(name).fetch_optional(reader).await?)
 }
 
 async fn shard(pool: &PgPool, key: i64, number: i64) -> sqlx::Result<Option<Vec<u8>>> {
@@ -171,18 +189,15 @@ impl PostgresLedger {
     /// The copies that a run is sent from.
     pub(super) async fn copies_of(&self, run: &Run) -> Result<Copies, LedgerError> {
         let name = run.name();
-        let mut reader = self.reader().await?;
-        let found =
-            query("SELECT key, inputs FROM copies WHERE name = $1").bind(&name).fetch_optional(&mut *reader).await;
-        let found = self.told(found.map_err(Failure::Sql))?;
+        let found = look!(self, kept, &name)?;
         let place = self.copies_place(&name);
         let Some(found) = found else {
             return Err(LedgerError::Copies { place, reason: "there are none".to_owned() });
         };
         let known = || Ok::<_, sqlx::Error>((found.try_get(0)?, found.try_get::<Option<_>, _>(1)?.unwrap_or_default()));
         let (key, inputs) = self.told(known().map_err(Failure::Sql))?;
-        let (pool, runtime) = (self.pool.clone(), Handle::current());
-        Ok(Copies::new(place, inputs, move || Ok(read(pool.clone(), key, runtime.clone()))))
+        let (pool, shown, runtime) = (self.pool.clone(), Arc::clone(&self.place), Handle::current());
+        Ok(Copies::new(place, inputs, move || Ok(read(pool.clone(), Arc::clone(&shown), key, runtime.clone()))))
     }
 
     /// The copies of runs that the ledger does not have: in the database, and in files of this machine, whose ledger may
@@ -196,7 +211,7 @@ impl PostgresLedger {
              AND name NOT IN (SELECT campaign || '@' || number FROM runs) ORDER BY name",
         );
         let found = self.told(found.fetch_all(&mut *reader).await.map_err(Failure::Sql))?;
-        let stray = |row: &sqlx::postgres::PgRow| {
+        let stray = |row: &PgRow| {
             let run: String = row.try_get(0)?;
             Ok(StrayCopies { place: self.copies_place(&run), run, inputs: row.try_get(1)? })
         };

@@ -8,7 +8,7 @@ pub(super) use sqlx::postgres::PgRow as Record;
 
 pub(super) use super::ledger::PostgresLedger as Adapter;
 pub(super) use super::locks::Lock;
-pub(super) use super::pen::Pen;
+pub(super) use super::pen::{Pen, Waiting};
 use super::sql::Failure;
 use crate::ledger::LedgerError;
 

@@ -13,6 +13,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use super::leases::{GRANTED, Leases, Moment, RENEWED};
 use super::ledger::PostgresLedger;
 use super::presence::{self, Presence};
+use super::sql::look::look;
 use super::sql::statement::query;
 use super::sql::{Failure, Now};
 use super::transaction;
@@ -190,18 +191,7 @@ impl PostgresLedger {
     pub(super) async fn locked_since(&self, name: &str) -> Result<Option<Timestamp>, LedgerError> {
         // Before the database is asked: it may hear of them meanwhile, and answer as before.
         let let_go = self.locks.leases.let_go();
-        let mut reader = self.reader().await?;
-        let read = async {
-            let now = transaction::moment(&mut reader).await?;
-            let found = query("SELECT holder, process, taken_at FROM locks WHERE name = $1 AND until > $2")
-                .bind(name)
-                .bind(now)
-                .fetch_optional(&mut *reader)
-                .await?;
-            let known = |lock: PgRow| Ok((lock.try_get(0)?, lock.try_get(1)?, lock.try_get(2)?));
-            found.map(known).transpose().map_err(Failure::Sql)
-        };
-        let found: Option<(i64, i64, i64)> = self.told(read.await)?;
+        let found = look!(self, held_by, name)?;
         let found = found.filter(|(holder, process, _)| {
             !let_go.contains(&(name.to_owned(), *holder)) && !presence::ended(&self.locks.mark).contains(process)
         });
@@ -225,6 +215,18 @@ impl PostgresLedger {
     pub(super) fn still_has(&self, epoch: Epoch) -> bool {
         self.locks.leases.last(epoch, Moment::now())
     }
+}
+
+/// Who has a lock, as which process, since when.
+async fn held_by(reader: &mut PgConnection, name: &str) -> Result<Option<(i64, i64, i64)>, Failure> {
+    let now = transaction::moment(reader).await?;
+    let found = query("SELECT holder, process, taken_at FROM locks WHERE name = $1 AND until > $2")
+        .bind(name)
+        .bind(now)
+        .fetch_optional(reader)
+        .await?;
+    let known = |lock: PgRow| Ok((lock.try_get(0)?, lock.try_get(1)?, lock.try_get(2)?));
+    found.map(known).transpose().map_err(Failure::Sql)
 }
 
 /// A lock that is wanted.

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sqlx::Row as _;
+use sqlx::postgres::PgConnection;
 use tempfile::TempDir;
 
 use super::address::PostgresAddress;
 use super::ledger::PostgresLedger;
 use super::opening;
 use super::schema;
-use super::sql::Now;
+use super::sql::look::look;
 use super::sql::statement::{query, scalar};
+use super::sql::{Failure, Now};
 use super::transaction;
 use crate::ledger::conformance::cluster::Cluster;
 use crate::ledger::{LedgerError, Receipts as _, RunId, SqliteLedger, Upkeep as _};
@@ -117,6 +119,22 @@ async fn a_change_whose_connection_is_cut_is_made_once() {
     });
     assert_eq!(written.await.unwrap(), 1);
     assert_eq!((attempts.load(Ordering::Relaxed), kept(&ledger).await), (2, 1));
+}
+
+/// Reads the number of this attempt; the first is cut off.
+async fn cut_once(reader: &mut PgConnection, attempts: &AtomicU32) -> Result<u32, Failure> {
+    let attempt = attempts.fetch_add(1, Ordering::Relaxed);
+    if attempt == 0 {
+        query("SELECT pg_terminate_backend(pg_backend_pid())").execute(reader).await?;
+    }
+    Ok(attempt)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_whose_connection_is_cut_is_taken_once_more() {
+    let Some((ledger, _, _folder)) = ledger().await else { return };
+    let attempts = AtomicU32::new(0);
+    assert_eq!(look!(ledger, cut_once, &attempts).unwrap(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

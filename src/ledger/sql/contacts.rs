@@ -11,6 +11,7 @@ use sqlx::{Connection as _, Row as _};
 
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, given};
+use super::look::look;
 use super::runs::{self, signed, unsigned};
 use super::statement::{query, scalar};
 use super::{envelopes, events, forgetting};
@@ -27,7 +28,7 @@ const DAY: i64 = 86_400_000_000;
 
 impl Contacts for Adapter {
     fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
-        Box::pin(async move { self.told(numbers(&mut *self.reader().await?, self.now(), caps, loopback).await) })
+        Box::pin(async move { look!(self, numbers, self.now(), caps, loopback) })
     }
 }
 

@@ -16,6 +16,7 @@ mod guard;
 mod hooks;
 mod hosts;
 mod left_out;
+pub(in crate::ledger) mod look;
 mod notifications;
 mod numbers;
 mod pace;

@@ -7,6 +7,7 @@ use sqlx::Row as _;
 
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, Record};
+use super::look::look;
 use super::statement::{query, scalar, small};
 use super::words::{parse, word};
 use crate::ledger::{LedgerError, LedgerFuture, NewNotification, Notification, NotificationQueue, Told};
@@ -21,7 +22,7 @@ impl NotificationQueue for Adapter {
 
     fn notifications_due(&self, apart: Duration) -> LedgerFuture<'_, bool> {
         let now = self.now();
-        Box::pin(async move { self.told(due(&mut *self.reader().await?, now, apart).await) })
+        Box::pin(async move { look!(self, due, now, apart) })
     }
 
     fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {

@@ -4,6 +4,7 @@ use sqlx::Row as _;
 
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, Record};
+use super::look::look;
 use super::runs::{self, instant, signed, unsigned};
 use super::statement::{Statement, query};
 use crate::ledger::checksum::Checksum;
@@ -22,7 +23,7 @@ impl Plans for Adapter {
 
     fn plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
         let now = self.now();
-        Box::pin(async move { self.told(plans(&mut *self.reader().await?, now, digest).await) })
+        Box::pin(async move { look!(self, plans, now, digest) })
     }
 
     fn approve(&self, approval: Approval) -> LedgerFuture<'_, bool> {

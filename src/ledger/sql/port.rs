@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::blocks::{self, Draw};
-use super::dialect::{Adapter, Lock};
+use super::change::Failure;
+use super::dialect::{Adapter, Connection, Lock};
+use super::look::look;
 use super::places::{self, Place};
 use super::runs::Stage;
 use super::{envelopes, events, guard, hosts, left_out, pace, runs, stops};
@@ -35,11 +37,11 @@ impl Ledger for Adapter {
     }
 
     fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
-        Box::pin(async move { self.told(runs::wanted(&mut *self.reader().await?, wanted).await) })
+        Box::pin(async move { look!(self, runs::wanted, wanted.clone()) })
     }
 
     fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {
-        Box::pin(async move { self.told(runs::find(&mut *self.reader().await?, id).await) })
+        Box::pin(async move { look!(self, runs::find, id) })
     }
 
     fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
@@ -153,7 +155,7 @@ impl Ledger for Adapter {
     }
 
     fn stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
-        Box::pin(async move { self.told(stops::requested(&mut *self.reader().await?, run).await) })
+        Box::pin(async move { look!(self, stops::requested, run) })
     }
 
     fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
@@ -170,23 +172,23 @@ impl Ledger for Adapter {
     }
 
     fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
-        Box::pin(async move { self.told(envelopes::summaries(&mut *self.reader().await?, run).await) })
+        Box::pin(async move { look!(self, envelopes::summaries, run) })
     }
 
     fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
-        Box::pin(async move { self.told(envelopes::read(&mut *self.reader().await?, run, numbers).await) })
+        Box::pin(async move { look!(self, envelopes::read, run, numbers.clone()) })
     }
 
     fn evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
-        Box::pin(async move { self.told(envelopes::evidence(&mut *self.reader().await?, run, envelope).await) })
+        Box::pin(async move { look!(self, envelopes::evidence, run, envelope) })
     }
 
     fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut> {
-        Box::pin(async move { self.told(left_out::read(&mut *self.reader().await?, run).await) })
+        Box::pin(async move { look!(self, left_out::read, run) })
     }
 
     fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
-        Box::pin(async move { self.told(guard::numbers_sent_to(&mut *self.reader().await?, runs).await) })
+        Box::pin(async move { look!(self, guard::numbers_sent_to, runs) })
     }
 
     fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
@@ -198,7 +200,7 @@ impl Ledger for Adapter {
     }
 
     fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
-        Box::pin(async move { self.told(events::read(&mut *self.reader().await?, run).await) })
+        Box::pin(async move { look!(self, events::read, run) })
     }
 
     fn keep_asked(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
@@ -206,7 +208,7 @@ impl Ledger for Adapter {
     }
 
     fn asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
-        Box::pin(async move { self.told(events::questions(&mut *self.reader().await?, run).await) })
+        Box::pin(async move { look!(self, events::questions, run) })
     }
 
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
@@ -241,9 +243,12 @@ impl Adapter {
 
     /// A run, and its places if it is a shared one.
     pub(super) async fn places(&self, run: RunId) -> Result<(Run, Vec<Place>), LedgerError> {
-        let mut reader = self.reader().await?;
-        let run = self.told(runs::read(&mut reader, run).await)?;
-        let places = self.told(blocks::places(&mut reader, run.key).await)?;
-        Ok((run, places))
+        look!(self, run_and_places, run)
     }
+}
+
+async fn run_and_places(reader: &mut Connection, run: RunId) -> Result<(Run, Vec<Place>), Failure> {
+    let run = runs::read(&mut *reader, run).await?;
+    let places = blocks::places(reader, run.key).await?;
+    Ok((run, places))
 }

@@ -12,6 +12,7 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, Database, Record, given};
+use super::look::look;
 use super::statement::{self, query, scalar};
 use super::{envelopes, figures, hooks, runs, suppression};
 use crate::domain::{Addressee, Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Row, Status};
@@ -39,7 +40,7 @@ impl Receipts for Adapter {
     }
 
     fn hook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
-        Box::pin(async move { self.told(hooks::secrets(&mut *self.reader().await?, address).await) })
+        Box::pin(async move { look!(self, hooks::secrets, address) })
     }
 
     fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
@@ -58,11 +59,11 @@ impl Receipts for Adapter {
     }
 
     fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
-        Box::pin(async move { self.told(envelopes::number(&mut *self.reader().await?, run, row).await) })
+        Box::pin(async move { look!(self, envelopes::number, run, row) })
     }
 
     fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
-        Box::pin(async move { self.told(read(&mut *self.reader().await?, run, rows).await) })
+        Box::pin(async move { look!(self, read, run, rows.clone()) })
     }
 }
 

@@ -5,6 +5,7 @@ use sqlx::Row as _;
 
 use super::change::Failure;
 use super::dialect::{Adapter, Connection, Record};
+use super::look::look;
 use super::runs::{self, PREPARING, Stage, instant};
 use super::statement::{query, scalar};
 use crate::ledger::checksum::Checksum;
@@ -19,7 +20,7 @@ impl Schedules for Adapter {
     }
 
     fn schedules(&self) -> LedgerFuture<'_, Vec<ArmedSchedule>> {
-        Box::pin(async move { self.told(armed(&mut *self.reader().await?).await) })
+        Box::pin(async move { look!(self, armed) })
     }
 
     fn pause<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool> {
@@ -69,15 +70,15 @@ impl Schedules for Adapter {
         until: Timestamp,
         latest: u32,
     ) -> LedgerFuture<'a, Vec<OccurrenceRecord>> {
-        Box::pin(async move { self.told(last(&mut *self.reader().await?, schedule, until, latest).await) })
+        Box::pin(async move { look!(self, last, schedule, until, latest) })
     }
 
     fn occurrence_of(&self, run: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>> {
-        Box::pin(async move { self.told(of_run(&mut *self.reader().await?, run).await) })
+        Box::pin(async move { look!(self, of_run, run) })
     }
 
     fn occurrence<'a>(&'a self, key: &'a OccurrenceKey) -> LedgerFuture<'a, Option<Fate>> {
-        Box::pin(async move { self.told(recorded(&mut *self.reader().await?, key).await) })
+        Box::pin(async move { look!(self, recorded, key) })
     }
 }
 

@@ -8,6 +8,7 @@ use super::blocks;
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, Lock};
 use super::envelopes;
+use super::look::look;
 use super::places;
 use super::runs::{self, instant};
 use super::statement::{query, row, scalar, small};
@@ -87,7 +88,7 @@ impl Shares for Adapter {
 
     fn share_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShareHolder>> {
         Box::pin(async move {
-            let holders = self.told(holders(&mut *self.reader().await?, run.key).await)?;
+            let holders = look!(self, holders, run.key)?;
             let mut there = Vec::new();
             for (place, holder) in holders {
                 if self.is_locked(&hold::place_name(&run.campaign, &run.account, place)).await? {

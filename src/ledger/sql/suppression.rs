@@ -12,6 +12,7 @@ use sqlx::{Connection as _, Row as _};
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, Record, given};
 use super::forgetting;
+use super::look::look;
 use super::runs::{instant, signed, unsigned};
 use super::statement::{query, scalar};
 use super::{left_out, runs};
@@ -46,7 +47,7 @@ impl SuppressionList for Adapter {
     }
 
     fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut> {
-        Box::pin(async move { self.told(opted_out(&mut *self.reader().await?, campaign, loopback).await) })
+        Box::pin(async move { look!(self, opted_out, campaign, loopback) })
     }
 
     fn leave_out(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
@@ -63,11 +64,11 @@ impl SuppressionList for Adapter {
     }
 
     fn opt_outs_of(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
-        Box::pin(async move { self.told(of_phone(&mut *self.reader().await?, phone).await) })
+        Box::pin(async move { look!(self, of_phone, phone) })
     }
 
     fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts> {
-        Box::pin(async move { self.told(opt_outs(&mut *self.reader().await?, behind, at_most).await) })
+        Box::pin(async move { look!(self, opt_outs, behind, at_most) })
     }
 }
 

@@ -5,6 +5,7 @@ use sqlx::Row as _;
 
 use super::change::Failure;
 use super::dialect::{self, Adapter, Connection};
+use super::look::look;
 use super::pace;
 use super::runs::instant;
 use super::statement::query;
@@ -25,7 +26,7 @@ impl Upkeep for Adapter {
     }
 
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
-        Box::pin(async move { self.told(pace::all(&mut *self.reader().await?).await) })
+        Box::pin(async move { look!(self, pace::all) })
     }
 
     fn unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
@@ -33,7 +34,7 @@ impl Upkeep for Adapter {
     }
 
     fn backup(&self) -> LedgerFuture<'_, Option<Backup>> {
-        Box::pin(async move { self.told(backup(&mut *self.reader().await?).await) })
+        Box::pin(async move { look!(self, backup) })
     }
 
     fn put_back(&self) -> LedgerFuture<'_, ()> {

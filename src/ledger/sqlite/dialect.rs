@@ -18,6 +18,19 @@ pub(super) type Lock = File;
 /// A connection that only reads.
 pub(super) type Reader = PoolConnection<Database>;
 
+/// A file is not away for a while: nothing is waited for.
+pub(super) struct Waiting;
+
+impl Waiting {
+    pub(super) fn new<P>(_: P) -> Self {
+        Self
+    }
+
+    pub(super) async fn goes_on(&mut self, _: &sqlx::Error) -> bool {
+        false
+    }
+}
+
 /// Whether processes of several machines use one ledger.
 pub(super) const SHARED: bool = false;
 /// Whether the driver may remember statements from one query to the next.

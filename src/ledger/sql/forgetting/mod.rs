@@ -11,6 +11,7 @@ use sqlx::Row as _;
 
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection};
+use super::look::look;
 use super::statement::{query, scalar, small};
 use super::{contacts, events, left_out, receipts, suppression};
 use crate::domain::Row;
@@ -26,7 +27,7 @@ impl Forgetting for Adapter {
     }
 
     fn to_be_forgotten(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
-        Box::pin(async move { self.told(waiting(&mut *self.reader().await?).await) })
+        Box::pin(async move { look!(self, waiting) })
     }
 
     fn forgot(&self, runs: Vec<RunId>) -> LedgerFuture<'_, ()> {
