@@ -25,6 +25,7 @@ mod ramp;
 mod reconcile;
 mod retry;
 mod share_draw;
+mod shared;
 #[cfg(test)]
 mod simulation;
 mod single;
@@ -50,6 +51,7 @@ pub use oddities::Oddities;
 pub use poll::{Pending, Polled, Poller, pending};
 pub use reconcile::{Doubts, LONGEST_STAY, Reconciler, Reconciliation, WAITS};
 pub use share_draw::ShareDraw;
+pub use shared::{ASKS_AGAIN, Drawn, Participant, ShareSender};
 pub use single::{SingleConditions, SingleEnding, send_single};
 pub use single_kind::SingleKind;
 pub use snapshot::Snapshot;

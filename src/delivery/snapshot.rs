@@ -79,6 +79,13 @@ impl Snapshot {
         Ok(Self { counts, parts, left_out, settled, digests, repeated, renumbered, states })
     }
 
+    /// Whether the gateway has taken a message of the run.
+    #[must_use]
+    pub fn has_taken(&self) -> bool {
+        let taken = [State::Accepted, State::Queued, State::Delivered, State::Read];
+        taken.into_iter().any(|state| self.counts.get(state) > 0)
+    }
+
     /// The state of a row.
     #[must_use]
     pub fn state(&self, row: Row) -> State {

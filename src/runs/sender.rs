@@ -16,7 +16,7 @@ use crate::delivery::{
 };
 use crate::domain::{Budget, RowSet};
 use crate::gateway::{Gateway, RunHook};
-use crate::ledger::{Allowance, Bounds, Lease, Run, State, StateCounts};
+use crate::ledger::{Allowance, Bounds, Lease, Run};
 use crate::manifest::{Brief, Delivery, Destination, Profile, Rate, SendingTerms};
 
 /// How long an asynchronous start asks about its first messages.
@@ -122,7 +122,7 @@ impl Sender<'_> {
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,
             limits: limits(&delivery, destination, self.terms.keep_going),
-            proven: proven || start.retry || has_taken(&snapshot.counts),
+            proven: proven || start.retry || snapshot.has_taken(),
             first_messages: if destination.is_live() { CANARY } else { Duration::ZERO },
             together: start.shares.as_ref().map(|_| self.together(run, rate)),
             attended: false,
@@ -141,11 +141,6 @@ impl Sender<'_> {
         let own = rate.filter(|rate| of_account.is_none_or(|account| *rate < account));
         Together { pace: own.map(|rate| Allowance::new(format!("{} of {}", run.name(), run.account), Some(rate))) }
     }
-}
-
-/// Whether the gateway has taken a message of these rows.
-pub(super) fn has_taken(counts: &StateCounts) -> bool {
-    [State::Accepted, State::Queued, State::Delivered, State::Read].into_iter().any(|state| counts.get(state) > 0)
 }
 
 fn limits(delivery: &Delivery, destination: &Destination, keep_going: bool) -> Limits {

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use super::restore::refuse_backup;
 use super::sender::Sender;
-use super::shared::{Drawn, stops_all};
+use super::shared::Hand;
 use super::{Adapters, Connection, Error, Event, check_host, hook_of, key_of, refuse_other_secret};
-use crate::delivery::{Ending, FrozenInputs, Interrupt, Stop};
+use crate::delivery::{Drawn, Ending, FrozenInputs, Interrupt, Stop};
 use crate::ledger::{LedgerError, Progress, Run, RunFilter, RunId, StopKind};
 use crate::manifest::{Destination, SendingTerms};
 
@@ -206,11 +206,7 @@ impl Worker {
             keeps_time: true,
         };
         (self.observer)(WorkEvent::Joined { run: run.name() });
-        let (ending, drawn) = sender.send_shares(run, (&gateway, hook.as_ref()), false).await?;
-        if let Some(stop) = ending.stopped.as_ref().filter(|stop| stops_all(stop.kind)) {
-            ledger.halt(run.key, stop.kind, stop.reason.clone()).await?;
-        }
-        Ok((ending, drawn))
+        Hand::new(sender, gateway, hook, false).participant().take_part(run).await
     }
 }
 
