@@ -25,8 +25,8 @@ pub struct Seat {
     /// The right to what it draws.
     pub lease: Lease,
     /// Which sharing out of the run it knows.
-    pub(super) sharing: i64,
-    pub(super) place: u32,
+    pub(crate) sharing: i64,
+    pub(crate) place: u32,
     /// How people know the process.
     pub(super) by: String,
     /// What the adapter lets go of when this is dropped.
@@ -49,7 +49,7 @@ pub enum Share {
     InOtherHands,
     /// Nothing: every row was drawn, and nobody has any.
     Through,
-    /// Nothing any more: the run ended, somebody asked it to stop, or it was shared out anew.
+    /// Nothing any more: the run ended, somebody asked it to stop, it was shared out anew, or another process has the place.
     Over,
 }
 

@@ -71,7 +71,8 @@ impl Locks {
         }))
     }
 
-    async fn renew(&self) -> sqlx::Result<()> {
+    /// Tells that this process is there, and learns what it has not any more.
+    pub(super) async fn renew(&self) -> sqlx::Result<()> {
         let held = self.leases.all();
         if held.is_empty() {
             return Ok(());

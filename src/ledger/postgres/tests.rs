@@ -17,7 +17,10 @@ use super::sql::statement::{query, scalar};
 use super::sql::{Failure, Now};
 use super::transaction;
 use crate::ledger::conformance::cluster::Cluster;
-use crate::ledger::{LedgerError, Receipts as _, RunId, SqliteLedger, Upkeep as _};
+use crate::ledger::conformance::scene::{Scene, single_intent};
+use crate::ledger::{
+    Ledger as _, LedgerError, Permit, Receipts as _, RunFilter, RunId, Share, Shares as _, SqliteLedger, Upkeep as _,
+};
 
 impl PostgresLedger {
     /// A new ledger with the tables of the version before.
@@ -213,4 +216,33 @@ async fn whoever_is_of_an_earlier_version_writes_nothing_more_once_the_tables_ar
     }
     assert!(matches!(PostgresLedger::open(&address, folder.path()).await, Err(LedgerError::TooNew { .. })));
     assert!(matches!(PostgresLedger::upgrade(&address).await, Err(LedgerError::TooNew { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_slept_until_its_place_was_anothers_draws_nothing_and_begins_nothing() {
+    let Some((ledger, address, _folder)) = ledger().await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let other = PostgresLedger::open(&address, folder.path()).await.unwrap();
+    let scene = Scene::on(ledger).await;
+    scene.ledger.share_out(scene.mine, "terms".into(), true).await.unwrap();
+    let run = scene.ledger.runs(RunFilter::one(scene.run.key)).await.unwrap().remove(0);
+    let asleep = scene.ledger.take_seat(&run, "asleep".into()).await.unwrap().expect("it is shared out");
+    let Share::Fresh(rows) = scene.ledger.draw_share(&asleep, 2, true).await.unwrap() else { panic!("nobody has any") };
+    // Nothing is heard of it for longer than the database grants.
+    let expired = scene.ledger.write(|connection, _| {
+        Box::pin(async move {
+            query("UPDATE locks SET until = 0 WHERE name LIKE '%.0'").execute(connection).await?;
+            Ok(())
+        })
+    });
+    expired.await.unwrap();
+    let awake = other.take_seat(&run, "awake".into()).await.unwrap().expect("it is shared out");
+    assert_eq!(awake.place, asleep.place, "where nobody is heard of");
+    scene.ledger.locks.renew().await.unwrap();
+    let begun = scene.ledger.begin(single_intent(asleep.lease, rows.first.get())).await.unwrap();
+    assert_eq!(begun, Permit::Lost, "it could not leave");
+    assert!(matches!(other.draw_share(&awake, 2, true).await.unwrap(), Share::TakenOver { .. }));
+    assert_eq!(scene.ledger.draw_share(&asleep, 2, true).await.unwrap(), Share::Over);
+    let begun = other.begin(single_intent(awake.lease, rows.first.get())).await.unwrap();
+    assert!(matches!(begun, Permit::Granted { .. }), "{begun:?}");
 }

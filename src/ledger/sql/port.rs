@@ -126,6 +126,10 @@ impl Ledger for Adapter {
         let (numbers, intent) = (self.numbers.clone(), Arc::new(intent));
         Box::pin(async move {
             self.be_heard(intent.lease.epoch).await?;
+            // Nothing that is begun by a right that was lost could leave: it would be begun again and again.
+            if !self.still_has(intent.lease.epoch) {
+                return Ok(Permit::Lost);
+            }
             self.write(move |connection, now| {
                 Box::pin(envelopes::begin(connection, now, numbers.clone(), intent.clone()))
             })

@@ -55,6 +55,10 @@ impl Shares for Adapter {
             let (shut, _locks) = if looks { Some(self.shut_places(seat).await?) } else { None }.unzip();
             let draw = Draw { lease: *lease, sharing: *sharing, place: *place, by: by.clone(), rows, shut };
             self.be_heard(lease.epoch).await?;
+            // Somebody else may sit at its place by now, and keeps what they have.
+            if !self.still_has(lease.epoch) {
+                return Ok(Share::Over);
+            }
             self.write(move |connection, now| Box::pin(draw_share(connection, now, draw.clone()))).await
         })
     }
