@@ -124,7 +124,7 @@ impl Rows {
     }
 
     /// The rows of all of these.
-    pub(super) fn all_of(blocks: &[Rows]) -> RoaringBitmap {
+    pub(crate) fn all_of(blocks: &[Rows]) -> RoaringBitmap {
         let mut rows = RoaringBitmap::new();
         for block in blocks {
             rows.insert_range(block.first.get()..=block.last.get());

@@ -1,4 +1,6 @@
-//! Shares in memory.
+//! Shares in memory: the rules of them are methods of what is held, for whoever plays a ledger over it.
+
+use std::any::Any;
 
 use super::adapter::MemoryLedger;
 use super::book::Book;
@@ -26,8 +28,23 @@ impl Book {
         self.shares.iter().any(|share| share.epoch == Some(epoch) && owns(share.rows, rows))
     }
 
+    /// By which right somebody has the share that these rows are of, if somebody does.
+    pub(crate) fn share_of(&self, rows: Rows) -> Option<Epoch> {
+        self.shares.iter().find(|share| owns(share.rows, rows)).and_then(|share| share.epoch)
+    }
+
+    /// The places at which shares were drawn that are not finished.
+    pub(crate) fn share_places(&self) -> impl Iterator<Item = u32> {
+        self.shares.iter().filter(|share| share.epoch.is_some()).map(|share| share.place)
+    }
+
+    /// Whether somebody has a share by this right.
+    pub(crate) fn has_shares(&self, epoch: Epoch) -> bool {
+        self.shares.iter().any(|share| share.epoch == Some(epoch))
+    }
+
     /// What is drawn at places that are like this, and not finished.
-    pub(super) fn shares_at(&self, is_wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = Rows> {
+    pub(crate) fn shares_at(&self, is_wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = Rows> {
         let had = self.shares.iter().filter(|share| share.epoch.is_some());
         had.filter(move |share| is_wanted(share.place)).map(|share| share.rows)
     }
@@ -40,7 +57,9 @@ impl Book {
 }
 
 impl Contents {
-    fn share_out(&mut self, lease: Lease, terms: String, proven: bool) -> Result<Ownership, LedgerError> {
+    /// Has a run sent in shares from now on. As long as somebody has some of the last time, no row is drawn twice.
+    pub(crate) fn share_out(&mut self, lease: Lease, terms: String, proven: bool) -> Result<Ownership, LedgerError> {
+        let id = self.next_epoch().0;
         let book = self.book_mut(lease.run)?;
         if !book.run.is_leased(lease) {
             return Ok(Ownership::Lost);
@@ -48,11 +67,19 @@ impl Contents {
         if book.shares.iter().all(|share| share.epoch.is_none()) {
             book.shares.clear();
         }
-        book.run.sharing = Some(Sharing { terms, id: rand::random(), by: lease.epoch, proven });
+        book.run.sharing = Some(Sharing { terms, id, by: lease.epoch, proven });
         Ok(Ownership::Held)
     }
 
-    fn draw_share(
+    /// A seat at a place that is taken for it, as long as what is kept is; nothing where the run is not shared out.
+    pub(crate) fn seat(&mut self, run: &Run, (place, by): (u32, String), kept: impl Any + Send + Sync) -> Option<Seat> {
+        let sharing = run.sharing.as_ref()?.id;
+        let lease = Lease { run: run.key, rows: run.rows(), epoch: self.next_epoch() };
+        Some(Seat::new(lease, (sharing, place, by), kept))
+    }
+
+    /// Draws for a seat; `is_there` tells of a place whether somebody is at it.
+    pub(crate) fn draw_share(
         &mut self,
         now: i64,
         seat: &Seat,
@@ -94,6 +121,31 @@ impl Contents {
             None => Ok(Share::Through),
         }
     }
+
+    /// Has nothing drawn again of what was drawn in a seat.
+    pub(crate) fn finish_shares(&mut self, Lease { run, epoch, .. }: Lease) -> Result<(), LedgerError> {
+        let mine = self.book_mut(run)?.shares.iter_mut().filter(|share| share.epoch == Some(epoch));
+        mine.for_each(|share| share.epoch = None);
+        Ok(())
+    }
+
+    /// Keeps that the gateway has taken a message of a run.
+    pub(crate) fn prove(&mut self, run: RunId) -> Result<(), LedgerError> {
+        if let Some(sharing) = &mut self.book_mut(run)?.run.sharing {
+            sharing.proven = true;
+        }
+        Ok(())
+    }
+
+    /// Asks everybody who sends a run to stop, unless they are asked already; tells whether they were not.
+    pub(crate) fn halt(&mut self, run: RunId, kind: StopKind, reason: String) -> Result<bool, LedgerError> {
+        let run = &mut self.book_mut(run)?.run;
+        if run.stop_requested {
+            return Ok(false);
+        }
+        (run.stop_requested, run.stop, run.stopped) = (true, Some(kind), Some(reason));
+        Ok(true)
+    }
 }
 
 impl Shares for MemoryLedger {
@@ -103,10 +155,8 @@ impl Shares for MemoryLedger {
 
     fn take_seat<'a>(&'a self, run: &'a Run, by: String) -> LedgerFuture<'a, Option<Seat>> {
         self.change(move |contents, _| {
-            let Some(sharing) = run.sharing.as_ref().map(|sharing| sharing.id) else { return Ok(None) };
             let (place, kept) = self.free_place(&run.campaign, &run.account);
-            let lease = Lease { run: run.key, rows: run.rows(), epoch: contents.next_epoch() };
-            Ok(Some(Seat::new(lease, (sharing, place, by), kept)))
+            Ok(contents.seat(run, (place, by), kept))
         })
     }
 
@@ -118,30 +168,15 @@ impl Shares for MemoryLedger {
     }
 
     fn finish_shares<'a>(&'a self, seat: &'a Seat) -> LedgerFuture<'a, ()> {
-        self.change(move |contents, _| {
-            let mine = contents.book_mut(seat.lease.run)?.shares.iter_mut();
-            mine.filter(|share| share.epoch == Some(seat.lease.epoch)).for_each(|share| share.epoch = None);
-            Ok(())
-        })
+        self.change(move |contents, _| contents.finish_shares(seat.lease))
     }
 
     fn prove(&self, run: RunId) -> LedgerFuture<'_, ()> {
-        self.change(move |contents, _| {
-            if let Some(sharing) = &mut contents.book_mut(run)?.run.sharing {
-                sharing.proven = true;
-            }
-            Ok(())
-        })
+        self.change(move |contents, _| contents.prove(run))
     }
 
     fn halt(&self, run: RunId, kind: StopKind, reason: String) -> LedgerFuture<'_, ()> {
-        self.change(move |contents, _| {
-            let run = &mut contents.book_mut(run)?.run;
-            if !run.stop_requested {
-                (run.stop_requested, run.stop, run.stopped) = (true, Some(kind), Some(reason));
-            }
-            Ok(())
-        })
+        self.change(move |contents, _| contents.halt(run, kind, reason).map(drop))
     }
 
     fn share_holders<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Vec<ShareHolder>> {
