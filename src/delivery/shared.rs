@@ -65,7 +65,7 @@ impl<S: ShareSender> Participant<'_, S> {
     /// # Errors
     /// When it cannot go on.
     pub async fn take_part(&self, run: &Run) -> Result<(Ending, Drawn), S::Error> {
-        let (ending, drawn) = self.send_shares(run).await?;
+        let (ending, drawn) = self.send_shares(run, None).await?;
         if let Some(stop) = ending.stopped.as_ref().filter(|stop| stops_all(stop.kind)) {
             self.ledger.halt(run.key, stop.kind, stop.reason.clone()).await?;
         }
@@ -101,7 +101,7 @@ impl<S: ShareSender> Participant<'_, S> {
             failpoint::pass("run.shared_out");
             // With the identifiers of its orders, and how it is shared out.
             let run = self.known(run).await?;
-            let (next, drawn) = self.send_shares(&run).await?;
+            let (next, drawn) = self.send_shares(&run, Some(lease)).await?;
             ending = ending.and(next);
             match drawn {
                 Drawn::Through if !ending.expired => {}
@@ -119,8 +119,9 @@ impl<S: ShareSender> Participant<'_, S> {
         Ok(Some(ending))
     }
 
-    /// Draws shares of a run and sends them, and waits for what others have: they may leave some.
-    async fn send_shares(&self, run: &Run) -> Result<(Ending, Drawn), S::Error> {
+    /// Draws shares of a run and sends them, and waits for what others have: they may leave some. Whoever leads has the whole
+    /// run by this right.
+    async fn send_shares(&self, run: &Run, leads: Option<Lease>) -> Result<(Ending, Drawn), S::Error> {
         let Self { ledger, by, size, sender } = self;
         let Some(seat) = ledger.take_seat(run, by.clone()).await? else {
             return Ok((Ending::default(), Drawn::Over));
@@ -146,6 +147,12 @@ impl<S: ShareSender> Participant<'_, S> {
                     if let Some(stop) = sender.wait(run).await? {
                         ending.stopped = Some(stop);
                         return Ok((ending, Drawn::Stopped));
+                    }
+                    // Whoever took it may be gone by now, and then nobody shares it out anew.
+                    if let Some(lease) = leads
+                        && !self.known(run).await?.is_leased(lease)
+                    {
+                        return Ok((ending, Drawn::Over));
                     }
                     continue;
                 }
@@ -207,4 +214,72 @@ fn stops_all(kind: StopKind) -> bool {
 /// Whether nothing can be told to others any more.
 fn is_lost(kind: StopKind) -> bool {
     matches!(kind, StopKind::Ledger | StopKind::NotOwner)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::domain::{Endpoint, OperationKind, Row};
+    use crate::ledger::memory::{Contents, MemoryLedger};
+    use crate::ledger::{Heed, Hold, LeftOut, NewRun};
+
+    fn clock() -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn new_run() -> NewRun {
+        NewRun {
+            campaign: "sale".into(),
+            edition: String::new(),
+            gateway: "main".into(),
+            account: "account".into(),
+            endpoint: Endpoint::Sync,
+            kind: OperationKind::Sms,
+            live: true,
+            round: 1,
+            recipients: 4,
+            last_row: Row::new(5),
+            file: None,
+            left_out: LeftOut::default(),
+            heed: Heed::default(),
+            began_at: clock(),
+            random: 5,
+        }
+    }
+
+    /// A sender whose run another process takes while it sends.
+    struct Overtaken<'o>(&'o dyn Ledger, &'o Hold);
+
+    impl ShareSender for Overtaken<'_> {
+        type Error = LedgerError;
+
+        async fn send(&self, run: &Run, _: (Lease, &Snapshot), _: ShareDraw) -> Result<Ending, LedgerError> {
+            self.0.claim(self.1, run.key).await?;
+            Ok(Ending::default())
+        }
+
+        fn takes_over(&self, _: &Run, _: usize, _: usize) {}
+
+        async fn wait(&self, _: &Run) -> Result<Option<Stop>, LedgerError> {
+            sleep(ASKS_AGAIN).await;
+            Ok(None)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_lost_a_run_does_not_wait_for_who_took_it_and_is_gone() {
+        let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(Contents::default(), clock));
+        let run = ledger.create_run(&new_run()).await.unwrap();
+        ledger.open_run(run.key, None).await.unwrap();
+        let hold = ledger.hold("sale", "account").await.unwrap().expect("nobody has it");
+        let lease = ledger.claim(&hold, run.key).await.unwrap().lease;
+        let sender = Overtaken(ledger.as_ref(), &hold);
+        let participant = Participant { ledger: &ledger, by: "one".into(), size: 2, sender: &sender };
+        let led = participant.lead((&run, lease), "", true, Duration::from_secs(1));
+        let ending = timeout(Duration::from_secs(3_600), led).await.expect("it ends").unwrap().expect("it had the run");
+        assert_eq!(ending.stopped.map(|stop| stop.kind), Some(StopKind::NotOwner));
+    }
 }
