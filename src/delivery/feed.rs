@@ -48,6 +48,35 @@ impl Feed {
     }
 }
 
+#[cfg(test)]
+impl Feed {
+    /// A feed of those of the operations that are drawn, share by share, as [`feed_shares`] brings them.
+    pub(super) fn drawing(shares: ShareDraw, mut operations: Vec<EncodedOperation>) -> Self {
+        let (sender, receiver) = mpsc::channel(AHEAD_OF_SHARES);
+        tokio::spawn(async move {
+            loop {
+                let rows = match shares.next().await {
+                    Ok(Some(rows)) => rows,
+                    Ok(None) => return,
+                    Err(error) => {
+                        let stop = Stop::new(StopKind::Ledger, error.to_string());
+                        return drop(sender.send(Err(stop)).await);
+                    }
+                };
+                let (drawn, rest) = operations.into_iter().partition(|operation| rows.contain(operation.row));
+                operations = rest;
+                // An empty group is the end of a share, also where nothing of it is to be sent.
+                for group in [drawn, Vec::new()] {
+                    if sender.send(Ok(group)).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        Self(receiver)
+    }
+}
+
 /// Which rows of a run are to be sent now.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::chance::Chance;
 use super::judge::phone;
 use super::life::wall;
-use super::story::{Errand, Sighting, World};
+use super::sighting::Sighting;
+use super::story::{Errand, World};
 use crate::domain::{Phone, Row};
 use crate::ledger::{Ledger, LeftOut, NumberSet, RunFilter, RunId, State};
 

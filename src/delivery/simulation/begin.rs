@@ -3,7 +3,7 @@
 use super::disk::Disk;
 use super::ledger::ProcessLedger;
 use super::mistake::Mistake;
-use crate::ledger::{Intent, Lease, LedgerError, Permit, Wait};
+use crate::ledger::{Intent, Lease, LedgerError, Permit, Rows, Wait};
 
 impl ProcessLedger {
     pub(super) async fn begin_as_planned(&self, intent: Intent) -> Result<Permit, LedgerError> {
@@ -20,6 +20,14 @@ impl ProcessLedger {
             Some(Mistake::NoEpochCheck) => {
                 let change = |disk: &mut Disk, now| {
                     let epoch = disk.book(intent.lease.run).run.epoch.unwrap_or(intent.lease.epoch);
+                    disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
+                };
+                self.write(change).await
+            }
+            Some(Mistake::ShareEpochUnseen) => {
+                let change = |disk: &mut Disk, now| {
+                    let holder = rows_of(&intent).and_then(|rows| disk.holder(intent.lease.run, rows));
+                    let epoch = holder.unwrap_or(intent.lease.epoch);
                     disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
                 };
                 self.write(change).await
@@ -46,4 +54,10 @@ impl ProcessLedger {
             pace.next_free -= if rate >= 1.0 { 900_000 } else { 0 };
         }
     }
+}
+
+/// Between which rows those of an intent are.
+fn rows_of(intent: &Intent) -> Option<Rows> {
+    let rows = intent.rows.iter().map(|sent| sent.row);
+    rows.clone().min().zip(rows.max()).map(|(first, last)| Rows { first, last })
 }

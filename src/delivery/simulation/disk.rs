@@ -4,11 +4,17 @@
 //! every time-out while the disk works. That the one in memory keeps what SQLite keeps is tested beside it
 //! (`ledger/conformance`) and, call by call, in `agreement`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
+use super::life::Life;
+use super::places::Places;
+use super::sighting::Sighting;
 use crate::domain::Row;
 use crate::ledger::memory::{Book, Contents};
-use crate::ledger::{Activity, Intent, LedgerError, NewRun, Permit, RowStates, RunId, Settlement, State, StateCounts};
+use crate::ledger::{
+    Activity, Epoch, Intent, LedgerError, NewRun, Permit, RowStates, RunId, Settlement, State, StateCounts,
+};
 
 /// The wall clock in microseconds.
 pub(super) type Now = i64;
@@ -18,6 +24,11 @@ pub(super) struct Disk {
     pub(super) contents: Contents,
     /// How many intents of all runs name a row.
     pub(super) intents: HashMap<Row, u32>,
+    /// Who sits where, of those that send a run together, and whose each right to shares is.
+    pub(super) places: Places,
+    pub(super) seats: HashMap<Epoch, Arc<Life>>,
+    /// What was seen of it.
+    pub(super) seen: BTreeMap<Sighting, u64>,
     /// Numbers that a wrong ledger gave without recording an intent.
     unrecorded: u32,
 }
@@ -25,7 +36,13 @@ pub(super) struct Disk {
 impl Disk {
     /// A disk with nothing on it, whose epochs are drawn from the seed.
     pub(super) fn new(seed: u64) -> Self {
-        Self { contents: Contents::seeded(seed), intents: HashMap::new(), unrecorded: 0 }
+        let (contents, places) = (Contents::seeded(seed), Places::default());
+        let (intents, seats, seen) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        Self { contents, intents, places, seats, seen, unrecorded: 0 }
+    }
+
+    pub(super) fn saw(&mut self, what: Sighting) {
+        *self.seen.entry(what).or_default() += 1;
     }
 
     /// Begins a run on it; gives its identifier.

@@ -1,18 +1,18 @@
 //! The judge: compares what the platform really did with what the ledger says, and what was shown with what was kept.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::disk::Disk;
-use super::life::elapsed;
+use super::life::{Life, elapsed};
 use super::plan::Plan;
 use super::platform::{ArrivedOperation, TakenMessage};
 use crate::delivery::Snapshot;
 use crate::domain::{MessageId, MsgId, Outcome, Phone, Row};
 use crate::gateway::{Envelope, Reply};
 use crate::ledger::memory::Book;
-use crate::ledger::{NumberSet, OPTED_OUT, State, StateCounts};
+use crate::ledger::{NumberSet, OPTED_OUT, Rows, State, StateCounts};
 
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +33,8 @@ pub(super) enum Breach {
     WithoutIntent,
     /// Something went out after another process had the run, and had it fall into doubt.
     AfterItsRunWasLost,
+    /// Something went out of a run that several send, and was not of one share of the process that sent it.
+    NotOfItsShare,
     /// An identifier went out for another recipient than before.
     ForeignId,
     /// More went out than the pace allows.
@@ -53,7 +55,7 @@ pub(super) enum Breach {
     SentThoughProven,
     /// Something took longer than it may.
     Unbounded,
-    /// A start of which nothing was taken went on otherwise than by single messages after its first were rejected, or after
+    /// Several processes sent before the gateway had taken a message; or a start of which nothing was taken went on otherwise than by single messages after its first were rejected, or after
     /// four of them were with one text.
     Canary,
 }
@@ -149,7 +151,13 @@ impl Judge {
     }
 
     /// The first byte of an envelope reaches the platform.
-    pub(super) fn arrived(&self, process: usize, disk: &Disk, envelope: &Envelope, arrived: &[ArrivedOperation]) {
+    pub(super) fn arrived(
+        &self,
+        (process, life): (usize, &Arc<Life>),
+        disk: &Disk,
+        envelope: &Envelope,
+        arrived: &[ArrivedOperation],
+    ) {
         let mut notes = self.0.lock().unwrap();
         // One more at a time, and no more than four.
         let most = |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
@@ -158,6 +166,14 @@ impl Judge {
         }
         if envelope.operations().first().is_some_and(|first| is_settled(disk, first.row)) {
             notes.broken(Breach::AfterItsRunWasLost, || format!("{} operations", arrived.len()));
+        }
+        let rows = || envelope.operations().iter().map(|operation| operation.row);
+        let rows = rows().min().zip(rows().max()).map(|(first, last)| Rows { first, last });
+        if rows.is_some_and(|rows| !disk.may_send(life, rows)) {
+            notes.broken(Breach::NotOfItsShare, || format!("{rows:?}"));
+        }
+        if !disk.tries_alone(life) {
+            notes.broken(Breach::Canary, || "beside another process".to_owned());
         }
         notes.arrivals.push(Arrival { at: elapsed(), process, operations: arrived.len() });
         for (operation, encoded) in arrived.iter().zip(envelope.operations()) {

@@ -11,14 +11,15 @@ use tokio::time::sleep;
 use super::disk::Disk;
 use super::life::{Life, wall};
 use super::mistake::Mistake;
+use super::places::Leases;
 use crate::domain::{Addressee, Cap, MessageId, Outcome, Phone, Row};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
     AccountPace, Additions, Allowance, AskedRow, BlockRequest, Claim, Contacts, Copies, Drawn, EnvelopeRecord,
     EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification,
     NewReceipt, NewRowEvent, NewRun, Notification, NotificationQueue, NumberSet, OptOut, OptOuts, OptedOut, Origin,
-    Ownership, Permit, Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts, Run, RunEnd, RunFilter, RunId,
-    Settlement, SharedRun, StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
+    Ownership, Permit, Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts, Rows, Run, RunEnd, RunFilter,
+    RunId, Settlement, SharedRun, StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -28,6 +29,7 @@ const COMMIT: Duration = Duration::from_millis(2);
 pub(super) struct ProcessLedger {
     pub(super) disk: Arc<Mutex<Disk>>,
     pub(super) life: Arc<Life>,
+    pub(super) leases: Arc<Leases>,
     pub(super) mistake: Option<Mistake>,
 }
 
@@ -204,7 +206,8 @@ impl Ledger for ProcessLedger {
                     let book = disk.contents.book_mut(run)?;
                     book.envelopes.retain(|_, envelope| envelope.settled.is_some());
                 }
-                disk.contents.claim(now, hold, run, |_| false)
+                let places = &disk.places;
+                disk.contents.claim(now, hold, run, |place| places.is_there(place))
             };
             self.write(change).await
         })
@@ -215,8 +218,12 @@ impl Ledger for ProcessLedger {
         unreachable!("a campaign has a run of its own")
     }
 
-    fn rows_in_hand(&self, _: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        Box::pin(async { Ok(RoaringBitmap::new()) })
+    fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async move {
+            self.life.step().await;
+            let disk = self.disk();
+            Ok(Rows::all_of(&disk.contents.blocks(run, |place| disk.places.is_there(place))))
+        })
     }
 
     fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
@@ -225,12 +232,23 @@ impl Ledger for ProcessLedger {
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
         self.spoil_pace(&intent.account.name, intent.account.rate);
-        Box::pin(async move { self.begin_as_planned(intent).await })
+        Box::pin(async move {
+            let wrong = self.mistake == Some(Mistake::ShareEpochUnseen);
+            match self.be_heard(intent.lease.epoch).await? || wrong {
+                true => self.begin_as_planned(intent).await,
+                false => Ok(Permit::Lost),
+            }
+        })
     }
 
     fn may_leave(&self, lease: Lease) -> bool {
-        let owner = self.disk().book(lease.run).run.epoch;
-        owner == Some(lease.epoch) || self.mistake == Some(Mistake::LeaseUnseen)
+        match self.leases.last(lease.epoch) {
+            Some(lasts) => lasts || self.mistake == Some(Mistake::ShareLeaseUnseen),
+            None => {
+                let owner = self.disk().book(lease.run).run.epoch;
+                owner == Some(lease.epoch) || self.mistake == Some(Mistake::LeaseUnseen)
+            }
+        }
     }
 
     fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {

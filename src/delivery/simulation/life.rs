@@ -93,6 +93,21 @@ impl Life {
         }
     }
 
+    /// Waits until it is not suspended; for ever where it ended. No step of it.
+    pub(super) async fn awake(&self) {
+        loop {
+            let until = {
+                let lot = self.lot.lock().unwrap();
+                (!lot.dead).then_some(lot.suspended_until)
+            };
+            match until {
+                None => return std::future::pending().await,
+                Some(Some(until)) if until > Instant::now() => sleep_until(until).await,
+                Some(_) => return,
+            }
+        }
+    }
+
     fn turn(&self) -> Turn {
         let mut lot = self.lot.lock().unwrap();
         if lot.dead {

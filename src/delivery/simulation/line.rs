@@ -56,7 +56,7 @@ impl Gateway for Line {
             }
             // From here on the bytes are on their way, whatever becomes of the process.
             let arrived = Platform::read(envelope);
-            self.judge.arrived(self.process, &self.disk.lock().unwrap(), envelope, &arrived);
+            self.judge.arrived((self.process, &self.life), &self.disk.lock().unwrap(), envelope, &arrived);
             let exchange = self.wait(self.platform.receive(&arrived)).await;
             let rules = Rules {
                 trust_status: self.plan.trust_status.clone(),

@@ -37,6 +37,14 @@ pub(super) enum Mistake {
     AcknowledgedBeforeTheCommit,
     /// Nobody looks at what webhooks told.
     ReceiptsForgotten,
+    /// An intent for rows of a share is recorded whoever has the share.
+    ShareEpochUnseen,
+    /// An envelope of a share leaves whoever has the share by then.
+    ShareLeaseUnseen,
+    /// What those had begun who are gone is not in doubt: nobody knows of it.
+    ShareWithoutDoubt,
+    /// Whoever knows an earlier sharing out of a run draws of a later one.
+    SharingUnnumbered,
     /// Whoever opts out after a run was planned gets its message.
     OptOutIgnored,
 }

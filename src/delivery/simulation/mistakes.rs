@@ -4,7 +4,7 @@
 
 use super::judge::Breach;
 use super::mistake::Mistake;
-use super::plan::{Fault, Plan};
+use super::plan::{Fault, Plan, SharingPlan};
 use super::world;
 
 /// So many worlds are enough for each mistake to show.
@@ -30,6 +30,33 @@ fn caught_in(mistake: Mistake, promises: &[Breach], change: impl Fn(Plan) -> Pla
 /// Only the account's gate: the process's own would hide most of what the account's does wrong.
 fn account_only(plan: Plan) -> Plan {
     Plan { starts: 4, rate: None, account_rate: Some(10.0), batch: 10, ..plan }
+}
+
+/// Several processes send the run, in small shares.
+fn shared(plan: Plan) -> Plan {
+    Plan { starts: 4, ..plan }.shared(SharingPlan { size: 3, workers: 3 })
+}
+
+#[test]
+fn an_intent_for_a_share_that_another_process_has_by_then_is_caught() {
+    // What is recorded so never leaves, and is tried again and again: at a pace that a test can wait for.
+    let slow = |plan| Plan { rate: Some(1.0), account_rate: Some(1.0), ..shared(plan) };
+    caught_in(Mistake::ShareEpochUnseen, &[Breach::Duplicated], slow);
+}
+
+#[test]
+fn an_envelope_that_leaves_although_its_share_is_anothers_by_then_is_caught() {
+    caught_in(Mistake::ShareLeaseUnseen, &[Breach::AfterItsRunWasLost, Breach::NotOfItsShare], shared);
+}
+
+#[test]
+fn a_share_that_is_taken_over_without_doubt_is_caught() {
+    caught_in(Mistake::ShareWithoutDoubt, &[Breach::Duplicated], shared);
+}
+
+#[test]
+fn rows_that_are_drawn_again_by_whoever_knows_an_earlier_sharing_out_are_caught() {
+    caught_in(Mistake::SharingUnnumbered, &[Breach::Duplicated], shared);
 }
 
 #[test]

@@ -20,24 +20,30 @@ mod mistake;
 mod mistakes;
 mod opting_out;
 mod pace;
+mod pace_kept;
+mod places;
 mod plan;
 mod plans;
 mod platform;
 mod schedules;
+mod sending;
 mod shares;
+mod sighting;
 mod story;
 mod telling;
 mod turns;
 mod wire;
+mod workers;
 
 use std::collections::BTreeMap;
 
 use mistake::Mistake;
 use plan::{Fault, Oracle, Plan};
-use story::{Sighting, WorldReport, play};
+use sighting::{Sighting, WorldReport};
+use story::play;
 
 /// What a test has to have seen, besides every fault.
-const ALL_SEEN: [Sighting; 20] = [
+const ALL_SEEN: [Sighting; 26] = [
     Sighting::Oracle(Oracle::Sees),
     Sighting::Oracle(Oracle::KnowsAll),
     Sighting::Oracle(Oracle::DeniesAll),
@@ -58,6 +64,12 @@ const ALL_SEEN: [Sighting; 20] = [
     Sighting::ToldEarly,
     Sighting::ToldAgain,
     Sighting::DoubtProven,
+    Sighting::SharedOut,
+    Sighting::ShareTakenOver,
+    Sighting::WorkerKilled,
+    Sighting::SuspendedPastItsLease,
+    Sighting::HaltedForAll,
+    Sighting::ClockSet,
 ];
 
 /// Plays one world on a virtual clock of its own.

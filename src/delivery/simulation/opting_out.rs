@@ -7,7 +7,8 @@ use tokio::time::sleep;
 
 use super::judge::phone;
 use super::life::wall;
-use super::story::{Sighting, World};
+use super::sighting::Sighting;
+use super::story::World;
 use crate::domain::{Phone, Row};
 use crate::ledger::{OptOut, Reach, Scope};
 

@@ -29,6 +29,8 @@ struct Trouble {
     suspension: Option<Duration>,
     /// By how many seconds the wall clock is set, forward or back.
     clock_set: Option<i64>,
+    /// The processes send one run together, whose own rate is half of the account's.
+    together: bool,
     /// The first process has a slower campaign than the account allows, and ends it half way.
     slow: bool,
 }
@@ -42,8 +44,18 @@ struct Street {
     size: usize,
     in_flight: usize,
     pace: Arc<Mutex<AccountPace>>,
+    /// That of the run, where several send it together: then no process has a gate.
+    own: Option<Arc<Mutex<AccountPace>>>,
     log: Log,
     seed: u64,
+}
+
+/// Takes room from a pace; gives how long to wait for it.
+fn reserve(pace: &Mutex<AccountPace>, size: usize, rate: f64) -> Duration {
+    let mut pace = pace.lock().unwrap();
+    let reservation = pace.reserve(wall().as_microsecond(), size as u32, Some(rate));
+    *pace = reservation.pace;
+    reservation.wait.time
 }
 
 impl Street {
@@ -52,30 +64,29 @@ impl Street {
         let least = (rate * 2.0 * COMMIT.as_secs_f64()) as u64 + 1;
         let size = (least + chance.below((rate as u64).min(100) - least + 1)) as usize;
         let in_flight = 1 + chance.below(4) as usize;
-        Self { rate, size, in_flight, pace: Arc::default(), log: Log::default(), seed }
+        Self { rate, size, in_flight, pace: Arc::default(), own: None, log: Log::default(), seed }
     }
 
     /// Starts a process: each of its envelopes has its turn, takes a slot of the account, and leaves.
     fn start(&self, process: u64, rate: f64, life: &Arc<Life>) {
-        let gate = Arc::new(Gate::new(Some(rate)));
+        let gate = Arc::new(Gate::new(Some(rate).filter(|_| self.own.is_none())));
         let commits = Arc::new(Mutex::new(Chance::new(self.seed.wrapping_mul(31).wrapping_add(process))));
         for _ in 0..self.in_flight {
             let (gate, life, commits) = (Arc::clone(&gate), Arc::clone(life), Arc::clone(&commits));
             let (pace, log) = (Arc::clone(&self.pace), Arc::clone(&self.log));
-            let (rate, size) = (self.rate, self.size);
+            let (own, size) = (self.own.clone(), self.size);
+            let (own_rate, rate) = (self.rate, if own.is_some() { 2.0 * self.rate } else { self.rate });
             tokio::spawn(async move {
                 loop {
                     let turn = gate.turn(size).await;
+                    if let Some(own) = &own {
+                        sleep(reserve(own, size, own_rate)).await;
+                    }
                     life.step().await;
-                    let wait = {
-                        let mut pace = pace.lock().unwrap();
-                        let reservation = pace.reserve(wall().as_microsecond(), size as u32, Some(rate));
-                        *pace = reservation.pace;
-                        reservation.wait
-                    };
+                    let wait = reserve(&pace, size, rate);
                     let commit = commits.lock().unwrap().below(COMMIT.as_micros() as u64);
                     sleep(Duration::from_micros(commit)).await;
-                    sleep(wait.time).await;
+                    sleep(wait).await;
                     turn.leaves();
                     life.step().await;
                     log.lock().unwrap().push((elapsed(), size));
@@ -146,13 +157,16 @@ fn holds(trouble: Trouble, full: bool) {
         runtime.block_on(async {
             begin_world();
             let mut chance = Chance::new(seed);
-            let street = Street::new(rate, &mut chance, seed);
+            let own = trouble.together.then(Arc::default);
+            let street = Street { own, ..Street::new(rate, &mut chance, seed) };
             send(&street, trouble, &mut chance).await;
             let suspended = usize::from(trouble.suspension.is_some());
             // A clock that is set forward forgets what is booked ahead: a slot of each process.
             let forgotten = if trouble.clock_set.is_some_and(|seconds| seconds > 0) { trouble.processes } else { 0 };
             let envelopes = trouble.processes + usize::from(trouble.restarts) + suspended + forgotten;
-            let spare = (street.size * envelopes) as f64;
+            // Without a gate each envelope that flies may be late by itself.
+            let flying = if trouble.together { street.in_flight } else { 1 };
+            let spare = (street.size * envelopes * flying) as f64;
             let excess = excess(&street.log.lock().unwrap(), rate);
             let mean = street.mean();
             assert!(excess <= spare + 0.001, "{excess} more than {rate}/s in a window, {spare} to spare; seed {seed}");
@@ -171,6 +185,16 @@ fn one_process_keeps_and_uses_the_pace() {
 #[test]
 fn two_processes_share_the_pace_and_use_it() {
     holds(Trouble { processes: 2, ..Trouble::default() }, true);
+}
+
+#[test]
+fn several_processes_that_send_one_run_keep_its_own_rate_together_and_use_it() {
+    holds(Trouble { processes: 3, together: true, ..Trouble::default() }, true);
+    holds(Trouble { processes: 3, together: true, restarts: true, ..Trouble::default() }, true);
+    holds(
+        Trouble { processes: 3, together: true, suspension: Some(Duration::from_secs(20)), ..Trouble::default() },
+        false,
+    );
 }
 
 #[test]

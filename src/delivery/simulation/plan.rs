@@ -127,6 +127,23 @@ pub(super) struct Plan {
     pub(super) retry_rejected: bool,
     /// Rows that the platform's operator does not support, one in so many (code calls only).
     pub(super) unsupported: Option<u64>,
+    /// How the run is sent by several processes; nothing where one does alone.
+    pub(super) sharing: Option<SharingPlan>,
+}
+
+/// How several processes send a run together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SharingPlan {
+    /// How many rows a process draws at once.
+    pub(super) size: u32,
+    /// How many workers there are at a time.
+    pub(super) workers: u64,
+}
+
+impl SharingPlan {
+    fn of(chance: &mut Chance) -> Self {
+        Self { size: 1 + chance.below(12) as u32, workers: 1 + chance.below(4) }
+    }
 }
 
 impl Plan {
@@ -147,7 +164,7 @@ impl Plan {
         let oracle =
             chance.of(&[Oracle::Sees, Oracle::Sees, Oracle::Sees, Oracle::KnowsAll, Oracle::DeniesAll, Oracle::Mute]);
         let faults = Fault::ALL.into_iter().filter(|_| chance.once_in(4)).collect();
-        Self {
+        let plan = Self {
             seed,
             rows: 1 + chance.below(40) as u32,
             endpoint,
@@ -172,7 +189,23 @@ impl Plan {
             ]),
             retry_rejected: chance.once_in(2),
             unsupported: (kind == OperationKind::CallOtp && chance.once_in(2)).then(|| 2 + chance.below(6)),
+            sharing: None,
+        };
+        match chance.once_in(8) {
+            true => plan.shared(SharingPlan::of(&mut chance)),
+            false => plan,
         }
+    }
+
+    /// The same, sent by several processes. Whoever has to wait for an hour would have all of them wait.
+    pub(super) fn shared(mut self, sharing: SharingPlan) -> Self {
+        self.faults.retain(|fault| *fault != Fault::ThrottledLong);
+        Self { sharing: Some(sharing), ..self }
+    }
+
+    /// Whether the platform tells by itself what became of messages; nothing is told of code calls.
+    pub(super) fn tells(&self) -> bool {
+        self.kind != OperationKind::CallOtp && !self.chance(4).once_in(2)
     }
 
     /// The rows' chance is apart from the plan's, so that a plan can be changed by hand without changing the world.

@@ -1,6 +1,7 @@
 //! One world from its first start to its last: things go wrong, then nothing does any more, and every row has to end.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,55 +11,22 @@ use tokio::time::{sleep, timeout};
 
 use super::chance::Chance;
 use super::disk::Disk;
-use super::judge::{Breach, Findings, Judge, phone, took};
+use super::judge::{Breach, Judge, took};
 use super::ledger::ProcessLedger;
 use super::life::{Life, begin_world, elapsed, wall};
 use super::line::Line;
 use super::mistake::Mistake;
-use super::plan::{Fault, Oracle, Plan};
+use super::places::Leases;
+use super::plan::Plan;
 use super::platform::{Executed, Platform};
+use super::sighting::{Sighting, WorldReport};
 use super::telling::Acknowledged;
 use crate::delivery::engine::send;
-use crate::delivery::{Conditions, DeliveryEvent, Edges, Ending, Feed, Interrupt, Limits, Observer, Snapshot};
-use crate::domain::{Endpoint, MessageId, OperationKind, Phone, Row};
-use crate::gateway::EncodedOperation;
-use crate::ledger::{Allowance, Lease, Ledger, LeftOut, Progress, Run, RunEnd, RunFilter, RunId, State};
+use crate::delivery::{Edges, Ending, Feed, Interrupt, Snapshot};
+use crate::ledger::{Lease, Ledger, LeftOut, Progress, Run, RunEnd, RunFilter, RunId, State};
 
 /// The longest that one process may take, by the virtual clock.
 const LONGEST: Duration = Duration::from_secs(2 * 3_600);
-
-/// What was seen in a world, to know that a test saw it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Sighting {
-    Fault(Fault),
-    Oracle(Oracle),
-    Killed,
-    Suspended,
-    TakenOver,
-    Found,
-    ResentByRule,
-    SentAgain,
-    CountedAsSent,
-    CountedAsNotSent,
-    Retried,
-    Unresolved,
-    BegunAnew,
-    OptedOut,
-    LeftOut,
-    /// A webhook came before the answer to its envelope.
-    ToldEarly,
-    ToldAgain,
-    DoubtProven,
-}
-
-/// What came of a world.
-#[derive(Debug, Default)]
-pub(super) struct WorldReport {
-    pub(super) broken: Findings,
-    pub(super) seen: BTreeMap<Sighting, u64>,
-    /// When its last process ended, by its own clock.
-    pub(super) ended: Duration,
-}
 
 /// One world.
 pub(super) struct World {
@@ -70,9 +38,13 @@ pub(super) struct World {
     pub(super) platform: Arc<Platform>,
     pub(super) judge: Arc<Judge>,
     pub(super) acknowledged: Acknowledged,
+    /// Whether some of it was sent by one process alone.
+    pub(super) sent_whole: AtomicBool,
+    /// Whether the wall clock was set.
+    pub(super) clock_set: AtomicBool,
     chance: Mutex<Chance>,
     seen: Mutex<BTreeMap<Sighting, u64>>,
-    processes: Mutex<Vec<Arc<Life>>>,
+    pub(super) processes: Mutex<Vec<Arc<Life>>>,
 }
 
 /// Plays the world of a plan.
@@ -81,24 +53,26 @@ pub(super) async fn play(plan: Plan, mistake: Option<Mistake>) -> WorldReport {
     let (executed, told) = unbounded_channel();
     let world = World::new(Arc::new(plan), mistake, executed);
     world.tell(told);
-    world.go_wrong().await;
+    world.sets_its_clock();
+    world.beside_workers(World::mortal, world.go_wrong()).await;
     world.compare(false).await;
     world.guard().await;
     world.platform.heal();
-    world.go_well().await;
+    world.beside_workers(World::immortal, world.go_well()).await;
     world.compare(true).await;
-    world.go_again().await;
+    world.beside_workers(World::immortal, world.go_again()).await;
     world.measure();
     world.told()
 }
 
 /// What a process is there for.
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Errand {
     /// To send.
     Send,
     /// To ask about rows in doubt.
     Ask,
+    /// To take part in what others shared out, until a signal comes.
+    Work(watch::Receiver<Interrupt>),
 }
 
 impl World {
@@ -112,6 +86,8 @@ impl World {
             platform,
             judge: Arc::default(),
             acknowledged: Acknowledged::default(),
+            sent_whole: AtomicBool::default(),
+            clock_set: AtomicBool::default(),
             chance: Mutex::new(plan.chance(3)),
             seen: Mutex::default(),
             processes: Mutex::default(),
@@ -179,11 +155,13 @@ impl World {
     }
 
     /// A life that ends or is suspended by chance.
-    fn mortal(&self) -> Arc<Life> {
+    pub(super) fn mortal(&self) -> Arc<Life> {
         let (steps, suspension) = self.chance(|chance| {
             let steps = (!chance.once_in(4)).then(|| 1 + chance.below(120));
+            // Where several send a run, whoever sleeps loses something.
+            let (often, longest) = if self.plan.sharing.is_some() { (2, 80_000) } else { (6, 40_000) };
             let suspension =
-                chance.once_in(6).then(|| (1 + chance.below(100), Duration::from_millis(chance.below(40_000))));
+                chance.once_in(often).then(|| (1 + chance.below(100), Duration::from_millis(chance.below(longest))));
             (steps, suspension)
         });
         Arc::new(Life::new(steps, suspension))
@@ -200,15 +178,20 @@ impl World {
             processes.push(Arc::clone(&life));
             processes.len() - 1
         };
+        let is_worker = matches!(errand, Errand::Work(_));
         let work = async {
             match errand {
                 Errand::Send => self.send(number, &life).await,
                 Errand::Ask => self.ask(number, &life).await,
+                Errand::Work(interrupt) => self.work(number, &life, interrupt).await,
             }
         };
         tokio::select! {
             biased;
-            () = life.ended() => self.saw(Sighting::Killed, 1),
+            () = life.ended() => {
+                self.saw(Sighting::Killed, 1);
+                self.saw(Sighting::WorkerKilled, u64::from(is_worker));
+            }
             done = timeout(LONGEST, work) => if done.is_err() {
                 self.judge.broken(Breach::Unbounded, "a process did not end");
             },
@@ -221,10 +204,11 @@ impl World {
     }
 
     pub(super) fn ledger(&self, life: &Arc<Life>) -> Arc<ProcessLedger> {
-        Arc::new(ProcessLedger { disk: Arc::clone(&self.disk), life: Arc::clone(life), mistake: self.mistake })
+        let (disk, life, leases) = (Arc::clone(&self.disk), Arc::clone(life), Arc::new(Leases::default()));
+        Arc::new(ProcessLedger { disk, life, leases, mistake: self.mistake })
     }
 
-    fn line(&self, process: usize, life: &Arc<Life>) -> Arc<Line> {
+    pub(super) fn line(&self, process: usize, life: &Arc<Life>) -> Arc<Line> {
         Arc::new(Line {
             plan: Arc::clone(&self.plan),
             process,
@@ -239,13 +223,18 @@ impl World {
     /// What `run` does: take the run, ask about its rows in doubt, send what is planned, end.
     async fn send(self: &Arc<Self>, process: usize, life: &Arc<Life>) {
         let (ledger, line) = (self.ledger(life), self.line(process, life));
+        self.hear_no_old_stop(ledger.as_ref()).await;
         let Some(lease) = self.take(ledger.as_ref()).await else { return };
         self.reconcile(ledger.as_ref(), &line, lease, &[State::InDoubt]).await;
         let began = wall();
         let Some((run, snapshot)) = look(ledger.as_ref(), true).await else { return };
+        if self.shares(&run) {
+            return self.send_together((process, life), (ledger, line), (&run, lease)).await;
+        }
         let rendered = self.rendered(&run, &snapshot);
         self.nothing_that_arrived_is_sent(began, run.key, rendered.iter().flatten().map(|operation| operation.row));
         let feed = Feed::of(rendered);
+        self.sent_whole.store(true, Ordering::Relaxed);
         self.somebody_opts_out();
         let conditions = self.conditions(lease, &snapshot);
         self.judge.begins(process, took(&snapshot) || conditions.limits.keep_going);
@@ -268,64 +257,6 @@ impl World {
         let _ = ledger.end(lease, end(ending, run.progress)).await;
     }
 
-    /// The operations that are still to be sent, as the feed brings them.
-    fn rendered(&self, run: &Run, snapshot: &Snapshot) -> Vec<Vec<EncodedOperation>> {
-        let rows = (2..=self.plan.rows + 1).filter(|row| !snapshot.settled.contains(*row)).map(Row::new);
-        let operations: Vec<EncodedOperation> = rows
-            .filter_map(|row| {
-                let order = snapshot.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
-                let ids = order.map_or(run.ids, |(_, ids)| *ids);
-                let fresh = self.mistake == Some(Mistake::FreshIdentifier) && snapshot.digests.contains_key(&row);
-                let id = if fresh {
-                    MessageId::new(run.ids.first + run.ids.len + u64::from(row.get()))
-                } else {
-                    ids.id(row)
-                };
-                Some(encoded(row, id?, self.plan.kind))
-            })
-            .collect();
-        operations.chunks(7).map(<[EncodedOperation]>::to_vec).collect()
-    }
-
-    fn conditions(&self, lease: Lease, snapshot: &Snapshot) -> Conditions {
-        let plan = &self.plan;
-        let limits = Limits {
-            doubtful_envelopes: 3,
-            same_error_in_a_row: 50,
-            rejected: 0.2,
-            unreachable: Duration::from_secs(20),
-            keep_going: plan.unsupported.is_some() || plan.seed.is_multiple_of(2),
-        };
-        Conditions {
-            lease,
-            endpoint: plan.endpoint,
-            repeated: snapshot.repeated.clone(),
-            rate: plan.rate,
-            bounds: None,
-            waits: true,
-            account: Allowance::new("account", plan.account_rate),
-            batch: plan.batch,
-            in_flight: plan.in_flight,
-            timeout: plan.timeout,
-            limits,
-            proven: took(snapshot) || self.mistake == Some(Mistake::NoCanary),
-            first_messages: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
-            together: None,
-            attended: false,
-        }
-    }
-
-    fn observer(self: &Arc<Self>, life: &Arc<Life>) -> Observer {
-        let (world, life) = (Arc::clone(self), Arc::clone(life));
-        Arc::new(move |event| {
-            if let DeliveryEvent::Settled { counts } = event
-                && !life.is_over()
-            {
-                world.judge.shown(&counts, &world.disk.lock().unwrap().counts(world.run()));
-            }
-        })
-    }
-
     /// Takes the run, whoever has it; nothing if the ledger failed.
     pub(super) async fn take(&self, ledger: &ProcessLedger) -> Option<Lease> {
         let run = self.disk.lock().unwrap().book(self.run()).run.clone();
@@ -344,25 +275,9 @@ impl World {
         self.hold_to_receipts(&snapshot);
     }
 
-    /// The pace of the account over all processes, and of the campaign within each.
-    fn measure(&self) {
-        let processes = self.processes.lock().unwrap();
-        let plan = &self.plan;
-        let largest = |rate: f64| plan.batch.min((rate as usize).max(1)) as f64;
-        // A process that is suspended may have had an envelope between its gate and the socket.
-        let held = |life: &Arc<Life>| if life.was_suspended() { 1.0 } else { 0.0 };
-        let largest = largest(plan.rate.unwrap_or(f64::INFINITY));
-        let spare: Vec<f64> = processes.iter().map(|life| (1.0 + held(life)) * largest).collect();
-        if let Some(rate) = plan.account_rate {
-            self.judge.measure(rate, None, &spare);
-        }
-        if let Some(rate) = plan.rate {
-            (0..processes.len()).for_each(|process| self.judge.measure(rate, Some(process), &spare));
-        }
-    }
-
     fn told(&self) -> WorldReport {
         let mut seen = self.seen.lock().unwrap().clone();
+        seen.extend(self.disk.lock().unwrap().seen.clone());
         seen.extend(self.platform.fired().into_iter().map(|(fault, times)| (Sighting::Fault(fault), times)));
         seen.insert(Sighting::Oracle(self.plan.oracle), 1);
         WorldReport { broken: self.judge.findings(), seen, ended: elapsed() }
@@ -376,22 +291,7 @@ pub(super) async fn look(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Sn
     Some((run, snapshot))
 }
 
-/// An operation of a kind; its hash is as good as one that is slower to compute.
-fn encoded(row: Row, id: MessageId, kind: OperationKind) -> EncodedOperation {
-    let json = format!(r#"{{"type":"sms","id":{id},"phone":{}}}"#, phone(row)).into_bytes();
-    EncodedOperation {
-        row,
-        id,
-        phone: Phone::new(phone(row)).unwrap(),
-        kind,
-        digest: id.get().to_le_bytes(),
-        json,
-        cost: None,
-        leave_by: None,
-    }
-}
-
-fn end(ending: Ending, progress: Progress) -> RunEnd {
+pub(super) fn end(ending: Ending, progress: Progress) -> RunEnd {
     let Ending { stopped, counts, parts, lag, .. } = ending;
     let (stop, stopped) = stopped.map(|stop| (stop.kind, stop.reason)).unzip();
     let (parts, at, told) = (parts.billed, wall(), Vec::new());

@@ -13,9 +13,10 @@ use super::judge::Breach;
 use super::life::wall;
 use super::mistake::Mistake;
 use super::platform::Executed;
-use super::story::{Sighting, World};
+use super::sighting::Sighting;
+use super::story::World;
 use crate::delivery::{Doubts, Snapshot};
-use crate::domain::{Arrival, MessageId, OperationKind, Receipt, ReceiptSource, Row, Status};
+use crate::domain::{Arrival, MessageId, Receipt, ReceiptSource, Row, Status};
 use crate::ledger::{Change, NewReceipt, Reception, RunId, State};
 
 /// How long the platform waits until it tells again what nobody acknowledged.
@@ -52,10 +53,10 @@ impl Told {
 }
 
 impl World {
-    /// Has the platform tell of what it executes from now on, in half of the worlds; nothing is told of code calls.
+    /// Has the platform tell of what it executes from now on, in half of the worlds.
     pub(super) fn tell(self: &Arc<Self>, mut executed: UnboundedReceiver<Executed>) {
         let (world, mut chance) = (Arc::clone(self), self.plan.chance(4));
-        if self.plan.kind == OperationKind::CallOtp || chance.once_in(2) {
+        if !self.plan.tells() {
             return;
         }
         tokio::spawn(async move {
