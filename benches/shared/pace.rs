@@ -1,5 +1,6 @@
 //! One rate that several processes keep together: measured where the bytes arrive, which the machine's other work delays now
-//! and then by some hundredths of a second. So what was promised is held against ten seconds, and a second is only shown.
+//! and then by some hundredths of a second. So what was promised is held against ten seconds, give or take as much, and a
+//! second is only shown.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -11,6 +12,8 @@ use crate::scene::Scene;
 
 /// The window that is held against the promise.
 const WINDOW: Duration = Duration::from_secs(10);
+/// How late a message may be read that left in time.
+const READ_LATE: Duration = Duration::from_millis(50);
 /// Operations of an envelope.
 const ENVELOPE: usize = 100;
 const ID: &[u8] = b"\"id\":";
@@ -53,7 +56,8 @@ pub(crate) fn keep(database: &Database, rate: u64, seconds: u64) {
         let promise = rate as usize * WINDOW.as_secs() as usize + processes * ENVELOPE;
         let used = 100.0 * used(&envelopes, rate, processes);
         println!("{processes:<10} {used:>9.1}% {most:>18} {promise:>12} {in_a_second:>18}");
-        assert!(most <= promise, "more than was promised");
+        let read_late = (rate as f64 * READ_LATE.as_secs_f64()) as usize;
+        assert!(most <= promise + read_late, "more than was promised");
     }
     println!();
 }

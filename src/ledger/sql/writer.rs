@@ -112,9 +112,10 @@ impl Writer {
         receiver.await.map_err(|_| self.closed())?
     }
 
-    /// Why nothing is written any more: what ended it stays true, whoever asks.
+    /// Why nothing is written any more: that it is not the newest, or of a newer version, stays true, whoever asks.
     fn closed(&self) -> LedgerError {
-        self.failed.get().cloned().unwrap_or(LedgerError::Closed)
+        let stays = |error: &&LedgerError| matches!(error, LedgerError::NotNewest { .. } | LedgerError::TooNew { .. });
+        self.failed.get().filter(stays).cloned().unwrap_or(LedgerError::Closed)
     }
 
     /// Takes no more changes, and waits until what was taken is committed, marked and closed.
