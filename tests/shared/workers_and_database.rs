@@ -108,7 +108,7 @@ fn lock_for_a_minute(cluster: &Cluster, table: &str) {
         _ => panic!("{table}: {told}"),
     }
     crew.workers_end();
-    eprintln!("{table}: ended with {code:?}, {} in doubt", crew.judge(cluster));
+    crew.judge(cluster);
 }
 
 /// Has somebody lock a table for so many seconds.
