@@ -69,6 +69,11 @@ impl Leases {
         }
     }
 
+    /// The lock that a right to rows goes by, and the number that it is had under.
+    pub(super) fn lock_of(&self, epoch: Epoch) -> Option<(String, i64)> {
+        self.known().epochs.get(&epoch.0).cloned()
+    }
+
     /// Keeps that a lock was let go.
     pub(super) fn released(&self, name: &str, holder: i64) {
         let mut known = self.known();

@@ -15,7 +15,7 @@ use super::ledger::PostgresLedger;
 use super::presence::{self, Presence};
 use super::sql::look::look;
 use super::sql::statement::query;
-use super::sql::{Failure, Now};
+use super::sql::{Failure, Now, Proof};
 use super::transaction;
 use crate::ledger::{Epoch, LedgerError, hold};
 
@@ -210,6 +210,12 @@ impl PostgresLedger {
             return Ok(());
         }
         self.told(self.patiently(|| self.locks.renew()).await.map_err(Failure::Sql))
+    }
+
+    /// The lock that a right to rows goes by, and others that this process has.
+    pub(super) fn proof(&self, epoch: Epoch, others: &[Lock]) -> Proof {
+        let own = self.locks.leases.lock_of(epoch);
+        own.into_iter().chain(others.iter().map(|lock| (lock.name.clone(), lock.holder))).collect()
     }
 
     /// Whether something may leave by this right at this moment.

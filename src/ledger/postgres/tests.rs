@@ -19,7 +19,8 @@ use super::transaction;
 use crate::ledger::conformance::cluster::Cluster;
 use crate::ledger::conformance::scene::{Scene, single_intent};
 use crate::ledger::{
-    Ledger as _, LedgerError, Permit, Receipts as _, RunFilter, RunId, Share, Shares as _, SqliteLedger, Upkeep as _,
+    Ledger as _, LedgerError, Permit, Receipts as _, Rows, RunFilter, RunId, Seat, Share, Shares as _, SqliteLedger,
+    Upkeep as _,
 };
 
 impl PostgresLedger {
@@ -218,30 +219,54 @@ async fn whoever_is_of_an_earlier_version_writes_nothing_more_once_the_tables_ar
     assert!(matches!(PostgresLedger::upgrade(&address).await, Err(LedgerError::TooNew { .. })));
 }
 
+/// A process that has a share and is not heard of for longer than the database grants, and one that came to its place.
+struct Sleeper {
+    scene: Scene<PostgresLedger>,
+    asleep: Seat,
+    rows: Rows,
+    other: PostgresLedger,
+    awake: Seat,
+    _folders: [TempDir; 2],
+}
+
+impl Sleeper {
+    async fn new() -> Option<Self> {
+        let (ledger, address, first) = ledger().await?;
+        let second = tempfile::tempdir().unwrap();
+        let other = PostgresLedger::open(&address, second.path()).await.unwrap();
+        let scene = Scene::on(ledger).await;
+        scene.ledger.share_out(scene.mine, "terms".into(), true).await.unwrap();
+        let run = scene.ledger.runs(RunFilter::one(scene.run.key)).await.unwrap().remove(0);
+        let asleep = scene.ledger.take_seat(&run, "asleep".into()).await.unwrap().expect("it is shared out");
+        let Share::Fresh(rows) = scene.ledger.draw_share(&asleep, 2, true).await.unwrap() else {
+            panic!("nobody has any")
+        };
+        let expired = scene.ledger.write(|connection, _| {
+            Box::pin(async move {
+                query("UPDATE locks SET until = 0 WHERE name LIKE '%.0'").execute(connection).await?;
+                Ok(())
+            })
+        });
+        expired.await.unwrap();
+        let awake = other.take_seat(&run, "awake".into()).await.unwrap().expect("it is shared out");
+        assert_eq!(awake.place, asleep.place, "where nobody is heard of");
+        Some(Self { scene, asleep, rows, other, awake, _folders: [first, second] })
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_slept_until_its_place_was_anothers_draws_nothing_and_begins_nothing() {
-    let Some((ledger, address, _folder)) = ledger().await else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let other = PostgresLedger::open(&address, folder.path()).await.unwrap();
-    let scene = Scene::on(ledger).await;
-    scene.ledger.share_out(scene.mine, "terms".into(), true).await.unwrap();
-    let run = scene.ledger.runs(RunFilter::one(scene.run.key)).await.unwrap().remove(0);
-    let asleep = scene.ledger.take_seat(&run, "asleep".into()).await.unwrap().expect("it is shared out");
-    let Share::Fresh(rows) = scene.ledger.draw_share(&asleep, 2, true).await.unwrap() else { panic!("nobody has any") };
-    // Nothing is heard of it for longer than the database grants.
-    let expired = scene.ledger.write(|connection, _| {
-        Box::pin(async move {
-            query("UPDATE locks SET until = 0 WHERE name LIKE '%.0'").execute(connection).await?;
-            Ok(())
-        })
-    });
-    expired.await.unwrap();
-    let awake = other.take_seat(&run, "awake".into()).await.unwrap().expect("it is shared out");
-    assert_eq!(awake.place, asleep.place, "where nobody is heard of");
+async fn whoever_slept_until_its_place_was_anothers_begins_nothing() {
+    let Some(Sleeper { scene, asleep, rows, .. }) = Sleeper::new().await else { return };
     scene.ledger.locks.renew().await.unwrap();
     let begun = scene.ledger.begin(single_intent(asleep.lease, rows.first.get())).await.unwrap();
     assert_eq!(begun, Permit::Lost, "it could not leave");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_falls_asleep_while_it_draws_takes_nothing_from_who_sits_at_its_place_by_then() {
+    let Some(Sleeper { scene, asleep, rows, other, awake, .. }) = Sleeper::new().await else { return };
     assert!(matches!(other.draw_share(&awake, 2, true).await.unwrap(), Share::TakenOver { .. }));
+    // It looked a moment ago, and does not know that it slept.
     assert_eq!(scene.ledger.draw_share(&asleep, 2, true).await.unwrap(), Share::Over);
     let begun = other.begin(single_intent(awake.lease, rows.first.get())).await.unwrap();
     assert!(matches!(begun, Permit::Granted { .. }), "{begun:?}");

@@ -37,6 +37,7 @@ mod writer;
 
 pub(in crate::ledger) use change::{Failure, Now};
 pub(in crate::ledger) use numbers::Numbers;
+pub(in crate::ledger) use places::Proof;
 pub(in crate::ledger) use writer::{OnCommit, Writer};
 
 use super::dialect;

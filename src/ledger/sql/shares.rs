@@ -9,7 +9,7 @@ use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, Lock};
 use super::envelopes;
 use super::look::look;
-use super::places;
+use super::places::{self, Proof};
 use super::runs::{self, instant};
 use super::statement::{query, row, scalar, small};
 use super::stops;
@@ -30,6 +30,8 @@ struct Draw {
     rows: u32,
     /// The places where nobody is, but for its own; nothing where nobody looked.
     shut: Option<Vec<u32>>,
+    /// Its own place and those, as it has them.
+    proof: Proof,
 }
 
 impl Shares for Adapter {
@@ -52,8 +54,9 @@ impl Shares for Adapter {
     fn draw_share<'a>(&'a self, seat: &'a Seat, rows: u32, looks: bool) -> LedgerFuture<'a, Share> {
         Box::pin(async move {
             let Seat { lease, sharing, place, by, .. } = seat;
-            let (shut, _locks) = if looks { Some(self.shut_places(seat).await?) } else { None }.unzip();
-            let draw = Draw { lease: *lease, sharing: *sharing, place: *place, by: by.clone(), rows, shut };
+            let (shut, locks) = if looks { Some(self.shut_places(seat).await?) } else { None }.unzip();
+            let proof = self.proof(lease.epoch, locks.as_deref().unwrap_or_default());
+            let draw = Draw { lease: *lease, sharing: *sharing, place: *place, by: by.clone(), rows, shut, proof };
             self.be_heard(lease.epoch).await?;
             // Somebody else may sit at its place by now, and keeps what they have.
             if !self.still_has(lease.epoch) {
@@ -149,7 +152,11 @@ async fn share_out(
 }
 
 async fn draw_share(connection: &mut Connection, now: Now, draw: Draw) -> Result<Share, Failure> {
-    let Draw { lease, sharing, place, by, rows, shut } = draw;
+    let Draw { lease, sharing, place, by, rows, shut, proof } = draw;
+    // Whoever slept since it looked may find somebody at these places by now, who keeps what they have.
+    if !places::has_still(&mut *connection, &proof).await? {
+        return Ok(Share::Over);
+    }
     let run = runs::read(&mut *connection, lease.run).await?;
     match draws(&run, sharing) {
         Draws::Now => {}
