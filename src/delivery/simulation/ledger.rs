@@ -206,6 +206,8 @@ impl Ledger for ProcessLedger {
                     let book = disk.contents.book_mut(run)?;
                     book.envelopes.retain(|_, envelope| envelope.settled.is_some());
                 }
+                let left = disk.left(run, None);
+                disk.places.shut(&left);
                 let places = &disk.places;
                 disk.contents.claim(now, hold, run, |place| places.is_there(place))
             };

@@ -63,6 +63,11 @@ impl Places {
         places.iter().any(|place| self.locks.get(place).is_some_and(|lock| !lock.life.is_over() && !lock.holds()))
     }
 
+    /// Takes these from whoever had them, for nobody.
+    pub(super) fn shut(&mut self, places: &[u32]) {
+        self.locks.retain(|place, _| !places.contains(place));
+    }
+
     /// Whether whoever has a place under this number has it still.
     pub(super) fn has(&self, place: u32, holder: u64) -> bool {
         self.locks.get(&place).is_some_and(|lock| lock.holder == holder)
@@ -109,6 +114,11 @@ impl Leases {
         }))
     }
 
+    /// The place that a right goes by, and the number that it is had under.
+    pub(super) fn place_of(&self, epoch: Epoch) -> Option<(u32, u64)> {
+        self.0.lock().unwrap().get(&epoch).map(|held| (held.place, held.holder))
+    }
+
     /// Renews whatever is had, and learns what is lost.
     pub(super) fn renew(&self, places: &mut Places) {
         for held in self.0.lock().unwrap().values_mut().filter(|held| held.asked.is_some()) {
@@ -134,6 +144,11 @@ impl Sitting {
     /// A place that was taken for the moment.
     pub(super) fn briefly((place, holder): (u32, u64), disk: &Arc<Mutex<Disk>>, leases: &Arc<Leases>) -> Self {
         Self { place, holder, disk: Arc::clone(disk), leases: Arc::clone(leases), renewals: None }
+    }
+
+    /// Whether nobody else took it meanwhile.
+    pub(super) fn is_had(&self, places: &Places) -> bool {
+        places.has(self.place, self.holder)
     }
 
     /// The same, of which the disk hears as long as its process is awake.

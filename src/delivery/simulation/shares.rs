@@ -38,10 +38,10 @@ impl Disk {
         self.book(run).share_of(rows)
     }
 
-    /// The places with something of the run of a seat where nobody is, but for its own.
-    fn left(&self, seat: &Seat) -> Vec<u32> {
-        let is_left = |place: &u32| *place != seat.place && !self.places.is_there(*place);
-        let mut left: Vec<u32> = self.book(seat.lease.run).share_places().filter(is_left).collect();
+    /// The places with something of a run where nobody is, but for this one.
+    pub(super) fn left(&self, run: RunId, but: Option<u32>) -> Vec<u32> {
+        let is_left = |place: &u32| Some(*place) != but && !self.places.is_there(*place);
+        let mut left: Vec<u32> = self.book(run).share_places().filter(is_left).collect();
         left.sort_unstable();
         left.dedup();
         left
@@ -92,11 +92,11 @@ impl ProcessLedger {
     /// gives is kept.
     async fn shut(&self, seat: &Seat) -> Result<(Vec<u32>, Vec<Sitting>), LedgerError> {
         self.life.step().await;
-        if self.disk().left(seat).is_empty() {
+        if self.disk().left(seat.lease.run, Some(seat.place)).is_empty() {
             return Ok(<_>::default());
         }
         let shut = |disk: &mut Disk, _| {
-            let left = disk.left(seat);
+            let left = disk.left(seat.lease.run, Some(seat.place));
             if disk.places.slept_at(&left) {
                 disk.saw(Sighting::SuspendedPastItsLease);
             }
@@ -149,11 +149,20 @@ impl Shares for ProcessLedger {
 
     fn draw_share<'a>(&'a self, seat: &'a Seat, rows: u32, looks: bool) -> LedgerFuture<'a, Share> {
         Box::pin(async move {
-            let (shut, _taken) = if looks { Some(self.shut(seat).await?) } else { None }.unzip();
+            let (shut, taken) = if looks { Some(self.shut(seat).await?) } else { None }.unzip();
             if !self.be_heard(seat.lease.epoch).await? {
                 return Ok(Share::Over);
             }
-            self.write(|disk, now| disk.draw_share(now, (seat, rows), shut.as_deref(), self.mistake)).await
+            self.write(|disk, now| {
+                // It may have slept since it looked.
+                let own = self.leases.place_of(seat.lease.epoch).is_some_and(|(place, by)| disk.places.has(place, by));
+                let mut taken = taken.iter().flatten();
+                match own && taken.all(|sitting| sitting.is_had(&disk.places)) {
+                    true => disk.draw_share(now, (seat, rows), shut.as_deref(), self.mistake),
+                    false => Ok(Share::Over),
+                }
+            })
+            .await
         })
     }
 
