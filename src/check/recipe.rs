@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::audience::{Number, RecordRef, parse_number};
 use crate::domain::{Allotment, Content, Phone, Region};
 use crate::ledger::State;
-use crate::message::{Condition, Messages, Renderer, Sieve, Table};
+use crate::message::{Condition, Marker, Messages, Renderer, Sieve, Table};
 
 /// Why a row is skipped that `where` does not mean.
 pub const FILTERED: &str = "filtered";
@@ -67,6 +67,11 @@ impl Recipe {
     pub fn composer(&self) -> Composer<'_> {
         let sieve = self.condition.as_ref().map(Condition::sieve);
         Composer { recipe: self, sieve, renderers: self.arms.iter().map(Messages::renderer).collect() }
+    }
+
+    /// For each variant what marks its messages, to look at them.
+    pub fn markers(&self) -> impl Iterator<Item = Marker<'_>> {
+        self.arms.iter().map(Messages::marker)
     }
 
     /// The number of a record, if it has one.

@@ -54,4 +54,4 @@ pub use region::{ParseRegionError, Region, country_of};
 pub use row::{ParseRowsError, Row, RowSet};
 pub use state::{CANCELLED, ENDED_EARLY, EXPIRED, State};
 pub use status::{Arrival, Status};
-pub use text::{Encoding, SmsText, sms_text};
+pub use text::{Encoding, SmsText, sms_text, split_sms};

@@ -48,6 +48,30 @@ pub fn sms_text(text: &str) -> SmsText {
     }
 }
 
+/// The parts of a text as they are sent, in their order; no character is split between two.
+///
+/// Together they are the text, and there are as many of them as [`sms_text`] counts.
+#[must_use]
+pub fn split_sms(text: &str) -> Vec<&str> {
+    let SmsText { encoding, units, parts: count } = sms_text(text);
+    let (room, width): (usize, fn(char) -> usize) = match encoding {
+        Encoding::Gsm7 if units <= GSM_ALONE => (GSM_ALONE, |c| gsm_septets(c).into()),
+        Encoding::Gsm7 => (GSM_PART, |c| gsm_septets(c).into()),
+        Encoding::Ucs2 if units <= UCS_ALONE => (UCS_ALONE, char::len_utf16),
+        Encoding::Ucs2 => (UCS_PART, char::len_utf16),
+    };
+    let (mut parts, mut begin, mut used) = (Vec::with_capacity(count), 0, 0);
+    for (at, c) in text.char_indices() {
+        if used + width(c) > room {
+            parts.push(&text[begin..at]);
+            (begin, used) = (at, 0);
+        }
+        used += width(c);
+    }
+    parts.extend((begin < text.len()).then(|| &text[begin..]));
+    parts
+}
+
 /// The septets of the whole text, or nothing when a character is not in the GSM alphabet.
 fn gsm_units(text: &str) -> Option<usize> {
     if text.is_ascii() {
@@ -206,6 +230,19 @@ mod tests {
         #[test]
         fn any_text_has_a_size(text in any::<String>()) {
             prop_assert_eq!(sms_text(&text), reference(&text));
+        }
+
+        #[test]
+        fn the_parts_of_a_text_are_the_text_and_as_many_as_are_billed(
+            text in "[a-z€\\[àя😀\n ]{0,400}", latin in "[a-z€^à ]{100,700}",
+        ) {
+            for text in [text, latin] {
+                let parts = split_sms(&text);
+                prop_assert_eq!(parts.concat(), text.as_str());
+                prop_assert_eq!(parts.len(), sms_text(&text).parts);
+                let room = if parts.len() > 1 { GSM_PART } else { GSM_ALONE };
+                prop_assert!(parts.iter().all(|part| sms_text(part).units <= room));
+            }
         }
     }
 }

@@ -21,6 +21,7 @@ mod hostile;
 mod judge;
 mod lex;
 mod library;
+mod marked;
 mod messages;
 mod meter;
 mod metered_text;
@@ -37,6 +38,7 @@ mod words;
 
 pub use compile::{compile, render_constant};
 pub use condition::{Condition, Sieve, compile_condition};
+pub use marked::{MarkedText, Marker};
 pub use messages::Messages;
 pub use names::Names;
 pub use notice::{Notice, fill_notice};

@@ -57,7 +57,7 @@ pub use past_people::{PastPeopleWritten, past_numbers, write_past_people};
 pub use person::{Person, PersonInRun, UnreadRun};
 pub use played::played_json;
 pub use preview::{message_preview, preview, preview_json};
-pub use preview_rows::{RowPreview, preview_rows};
+pub use preview_rows::{MarkedMessage, RowPreview, marked_rows, preview_rows};
 pub use progress::SendingProgress;
 pub use recipients::{Recipient, RecipientKey, numbers_where, recipients};
 pub use replies::write_replies;

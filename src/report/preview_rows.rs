@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use crate::audience::{Chunk, Number};
-use crate::check::{CompiledCampaign, Composed};
+use crate::audience::{Chunk, Number, Reader, RecordRef};
+use crate::check::{CompiledCampaign, Composed, Recipe};
 use crate::domain::{Content, Phone, Row, RowSet};
 use crate::finding::Finding;
 use crate::ledger::{LeftOut, State};
+use crate::message::{MarkedText, Marker};
 
 /// A row as it would go out, or why it would not.
 #[derive(Clone, Debug)]
@@ -28,6 +29,17 @@ pub enum RowPreview<'r> {
     },
 }
 
+/// A message, and what of it came from the recipient's row.
+#[derive(Clone, Debug)]
+pub struct MarkedMessage {
+    /// To whom.
+    pub phone: Phone,
+    /// Which of the variants it is, counted from 0; 0 where there are none.
+    pub arm: usize,
+    /// What it says.
+    pub content: Content<MarkedText>,
+}
+
 /// Shows at most so many rows of a list, of which these are left out; only some rows where they are named.
 ///
 /// Tells how many were shown.
@@ -41,18 +53,56 @@ pub fn preview_rows<R: Read>(
     most: usize,
     mut show: impl FnMut(Row, RowPreview<'_>),
 ) -> Result<usize, Box<Finding>> {
-    let mut composer = prepared.recipe.composer();
+    let CompiledCampaign { reader, recipe, .. } = prepared;
+    each_row((reader, recipe), left_out, rows, most, |record, row| match row {
+        Ok(Composed { number: Number { phone, .. }, content, .. }) => {
+            show(record.row, RowPreview::Message { phone, content });
+        }
+        Err((state, reason)) => show(record.row, RowPreview::LeftOut { state, reason }),
+    })
+}
+
+/// The same with what came from the rows marked.
+///
+/// # Errors
+/// When the list is damaged.
+pub fn marked_rows<R: Read>(
+    prepared: &mut CompiledCampaign<R>,
+    left_out: &LeftOut,
+    rows: Option<&RowSet>,
+    most: usize,
+    mut show: impl FnMut(Row, Result<MarkedMessage, (State, &str)>),
+) -> Result<usize, Box<Finding>> {
+    let CompiledCampaign { reader, recipe, .. } = prepared;
+    let mut markers: Vec<Marker<'_>> = recipe.markers().collect();
+    each_row((reader, recipe), left_out, rows, most, |record, row| {
+        let marked = row.map(|Composed { number, arm, content }| {
+            let content = markers[arm].mark(record.row, |column| record.fields.get(column), &content);
+            MarkedMessage { phone: number.phone, arm, content }
+        });
+        show(record.row, marked);
+    })
+}
+
+fn each_row<'r, R: Read>(
+    (reader, recipe): (&mut Reader<R>, &'r Recipe),
+    left_out: &LeftOut,
+    rows: Option<&RowSet>,
+    most: usize,
+    mut show: impl FnMut(RecordRef<'_>, Result<Composed<'r>, (State, &str)>),
+) -> Result<usize, Box<Finding>> {
+    let mut composer = recipe.composer();
     let mut left_out = left_out.in_order().peekable();
     let (mut chunk, mut shown) = (Chunk::new(), 0);
-    while shown < most && prepared.reader.read_chunk(&mut chunk)? {
+    while shown < most && reader.read_chunk(&mut chunk)? {
         let chosen = chunk.iter().filter(|record| rows.is_none_or(|rows| rows.contains(record.row)));
         for record in chosen.take(most - shown) {
             let row = record.row;
             while left_out.next_if(|(before, ..)| *before < row).is_some() {}
             if let Some((_, state, reason)) = left_out.next_if(|(out, ..)| *out == row) {
-                show(row, RowPreview::LeftOut { state, reason });
-            } else if let Ok(Composed { number: Number { phone, .. }, content, .. }) = composer.compose(record) {
-                show(row, RowPreview::Message { phone, content });
+                show(record, Err((state, reason)));
+            } else if let Ok(composed) = composer.compose(record) {
+                show(record, Ok(composed));
             }
             shown += 1;
         }
