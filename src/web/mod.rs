@@ -1,16 +1,23 @@
 //! The own door of `campaign serve`, for the machine that it runs on and those who look after it.
 //!
 //! - `health`: whether the process lives and can do its work;
-//! - `metrics`: what it counted, and how things stand in the ledger; `views` reads that now and then.
+//! - `metrics`: what it counted, and how things stand in the ledger; `views` reads that now and then;
+//! - `api`: runs and schedules as JSON, for who has the token;
+//! Pages, here and as files:
 //!
-//! - `api`: runs and schedules as JSON, for who has the token.
+//! - `words`: the words of pages, in English and Ukrainian;
+//! - `html`: the look of a page, and messages as phones show them;
+//! - `files`: what a campaign will say, as a file that stands alone.
 //!
 //! It is a router behind a door (`crate::door`), and must not decide anything about runs.
 
 mod api;
+pub mod files;
 mod health;
+pub mod html;
 mod metrics;
 mod views;
+pub mod words;
 
 pub use api::{TokenFile, routes as api};
 pub use health::{Health, routes as health};

@@ -1,0 +1,120 @@
+//! The first messages of a campaign as phones, with what was found of their texts beside them.
+
+use serde::Serialize;
+
+use crate::domain::{Phone, RowSet, Stage, Text};
+use crate::finding::{Finding, Place};
+use crate::ledger::{LeftOut, State};
+use crate::manifest::{Arm, Places};
+use crate::report::{MarkedMessage, marked_rows};
+use crate::runs::{Error, Inputs};
+use crate::web::html::{Fallbacks, FindingView, PhoneView};
+use crate::web::words::Words;
+
+/// Which messages are shown, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'c> {
+    /// Only these rows, where some are named.
+    pub rows: Option<&'c RowSet>,
+    /// So many at most.
+    pub most: usize,
+    /// Whether numbers are shown whole.
+    pub unmasked: bool,
+}
+
+/// A row of the list.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct MessageView {
+    row: u32,
+    /// The number, masked unless somebody asked for it.
+    to: String,
+    variant: Option<String>,
+    phones: Fallbacks,
+    /// Why nothing is sent to it.
+    left_out: Option<LeftOutView>,
+}
+
+/// Why a row gets no message.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct LeftOutView {
+    state: &'static str,
+    /// The reason in the page's language, where it is one that we give.
+    reason: Option<String>,
+    /// The reason in English.
+    told: String,
+}
+
+impl LeftOutView {
+    pub(super) fn of(words: &Words, state: State, reason: &str) -> Self {
+        let known = words.kind("reason", reason).map(str::to_owned);
+        Self { state: state.name(), reason: known, told: reason.to_owned() }
+    }
+}
+
+/// The first messages, and the findings that are about none of their texts.
+pub(super) struct Messages {
+    pub(super) shown: Vec<MessageView>,
+    pub(super) other_findings: Vec<FindingView>,
+}
+
+/// Shows messages of a list, of whose rows these are left out.
+///
+/// # Errors
+/// When the inputs cannot be read.
+pub(super) fn messages(
+    inputs: &Inputs,
+    left_out: &LeftOut,
+    findings: &[Finding],
+    shown: Shown<'_>,
+    words: &Words,
+) -> Result<Messages, Error> {
+    let arms = inputs.campaign.brief.arms();
+    let mut untold: Vec<&Finding> = findings.iter().collect();
+    let mut views = Vec::new();
+    let show = |row: crate::domain::Row, message: Result<MarkedMessage, (State, &str)>| {
+        let mut view =
+            MessageView { row: row.get(), to: String::new(), variant: None, phones: Vec::new(), left_out: None };
+        match message {
+            Ok(MarkedMessage { phone, arm, content }) => {
+                let hide = (!shown.unmasked).then_some(phone);
+                view.to = number(phone, shown.unmasked);
+                view.phones = PhoneView::all_of(&content, hide);
+                if let Some(arm) = arms.get(arm) {
+                    view.variant = arm.name.map(str::to_owned);
+                    tell_beside(&mut view.phones, arm, &mut untold, &inputs.campaign.places);
+                }
+            }
+            Err((state, reason)) => view.left_out = Some(LeftOutView::of(words, state, reason)),
+        }
+        views.push(view);
+    };
+    let read = marked_rows(&mut inputs.open()?, left_out, shown.rows, shown.most, show);
+    read.map_err(|finding| Error::Findings(vec![*finding]))?;
+    Ok(Messages { shown: views, other_findings: untold.into_iter().map(FindingView::of).collect() })
+}
+
+fn number(phone: Phone, unmasked: bool) -> String {
+    if unmasked { format!("+{phone}") } else { phone.masked() }
+}
+
+/// Puts each finding beside the first phone that shows the text which it is about.
+fn tell_beside(phones: &mut [PhoneView], arm: &Arm<'_>, untold: &mut Vec<&Finding>, places: &Places) {
+    for (phone, stage) in phones.iter_mut().zip(&arm.content.stages) {
+        untold.retain(|finding| {
+            let about = finding.place.as_ref().is_some_and(|place| is_about(place, stage, places));
+            phone.findings.extend(about.then(|| FindingView::of(finding)));
+            !about
+        });
+    }
+}
+
+/// Whether a place lies in a text of this stage.
+fn is_about(place: &Place, stage: &Stage<Text>, places: &Places) -> bool {
+    stage.texts().any(|(_, text)| {
+        let whole = places.of_text(&text.name, (1, 1), text.source.chars().count());
+        whole.is_some_and(|whole| {
+            let within = place.span.start >= whole.span.start && place.span.start <= whole.span.end;
+            whole.source.path() == place.source.path() && within
+        })
+    })
+}

@@ -1,0 +1,74 @@
+//! The page of `preview`: the first messages as people will see them.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::messages::{MessageView, Messages, Shown, messages};
+use super::shared::{Figures, LeftOutTable, way};
+use crate::check::online::Cost;
+use crate::finding::Finding;
+use crate::runs::{Error, Inputs, ListSurvey};
+use crate::web::html::{FindingView, Form, render};
+use crate::web::words::{Language, Words};
+
+/// What a preview is made of.
+pub struct PreviewPage<'c> {
+    /// The campaign.
+    pub inputs: &'c Inputs,
+    /// What was found of its list.
+    pub list: &'c ListSurvey,
+    /// What `check` finds.
+    pub findings: &'c [Finding],
+    /// What the messages cost, where that is known.
+    pub cost: Option<&'c Cost>,
+    /// Which messages are shown.
+    pub shown: Shown<'c>,
+    /// When it is made.
+    pub now: Timestamp,
+}
+
+#[derive(Serialize)]
+struct View {
+    name: String,
+    way: String,
+    file: String,
+    made: String,
+    rows: u64,
+    figures: Figures,
+    left_out: LeftOutTable,
+    findings: Vec<FindingView>,
+    messages: Vec<MessageView>,
+    shown: usize,
+}
+
+/// Makes the page, and tells how many rows it shows.
+///
+/// # Errors
+/// When the inputs cannot be read.
+pub fn preview_page(page: &PreviewPage<'_>, language: Language) -> Result<(String, usize), Error> {
+    let PreviewPage { inputs, list, findings, cost, shown, now } = page;
+    let (words, brief, survey) = (Words::of(language), &inputs.campaign.brief, &list.survey);
+    let Messages { shown: messages, other_findings } = messages(inputs, &survey.left_out, findings, *shown, words)?;
+    let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
+    let (shown, left_out) = (messages.len(), LeftOutTable::of(words, &survey.left_out));
+    let view = View {
+        name: brief.name.clone(),
+        way: way(words, inputs),
+        file: inputs.campaign.file.display().to_string(),
+        made: words.moment_in_zone(&now.to_zoned(brief.home())),
+        rows: survey.recipients,
+        figures: Figures {
+            rows: survey.recipients,
+            messages: survey.planned(),
+            parts: survey.parts,
+            left_out: left_out.all,
+            cost: cost.map(|cost| words.cost(cost, currency)),
+        },
+        left_out,
+        findings: other_findings,
+        messages,
+        shown,
+    };
+    let html = render(language, Form::File, "preview.html", &view).map_err(|error| Error::Input(error.to_string()))?;
+    Ok((html, shown))
+}

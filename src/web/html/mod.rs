@@ -1,0 +1,24 @@
+//! What pages and the files made of them consist of: one stylesheet, one frame, templates, and messages as phones show them.
+//!
+//! - `templates`: the templates, compiled once for each language, and how a page is made of one;
+//! - `escape`: how every word of others is written into a page;
+//! - `phone`: a message as it looks on a phone.
+//!
+//! A page loads nothing from elsewhere and holds no script of its own and no `style` attribute; a file that stands alone
+//! carries its stylesheet. Nothing here reads the ledger or decides anything.
+
+mod escape;
+mod findings;
+mod phone;
+mod pieces;
+#[cfg(test)]
+#[path = "../../../tests/support/html.rs"]
+mod read_html;
+#[cfg(test)]
+mod samples;
+mod templates;
+
+pub use findings::FindingView;
+pub use phone::{Fallbacks, PhoneView};
+pub use pieces::{Piece, TextView};
+pub use templates::{Form, STYLE, TemplateError, render};

@@ -1,0 +1,158 @@
+//! A message as it looks on a phone, channel by channel.
+//!
+//! What is shown follows from the keys of a channel and not from the channel, so one that is new shows itself. Nothing of a
+//! message is loaded: an image is a box with its address, and a link cannot be clicked, since it may be the recipient's own.
+
+use serde::Serialize;
+
+use super::FindingView;
+use super::pieces::{TextView, pieces};
+use crate::domain::{Card, Content, Encoding, Phone, Stage, Value, sms_text, split_sms};
+use crate::message::MarkedText;
+
+/// A message on one channel.
+#[derive(Clone, Debug, Serialize)]
+pub struct PhoneView {
+    /// The channel's name.
+    channel: &'static str,
+    /// The same as a class of the stylesheet.
+    class: String,
+    /// Which one it is of the channels that are tried, from 1.
+    place: usize,
+    /// The sender name.
+    sender: Option<TextView>,
+    /// What it says.
+    body: Option<TextView>,
+    /// Its image, button and link.
+    attached: Attached,
+    /// The cards of a carousel.
+    cards: Vec<CardView>,
+    /// Its other texts, such as who speaks.
+    others: Vec<TextView>,
+    /// What it is billed by.
+    size: Option<Size>,
+    /// What is said of its texts.
+    pub findings: Vec<FindingView>,
+}
+
+/// What hangs on a message.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Attached {
+    image: Option<TextView>,
+    button: Option<TextView>,
+    link: Option<TextView>,
+}
+
+/// A card of a carousel.
+#[derive(Clone, Debug, Serialize)]
+struct CardView {
+    caption: Option<TextView>,
+    attached: Attached,
+}
+
+/// The size of an SMS.
+#[derive(Clone, Debug, Serialize)]
+struct Size {
+    parts: usize,
+    characters: usize,
+    /// What the characters take of a part: septets, or units of 16 bits.
+    units: usize,
+    gsm: bool,
+}
+
+/// A message on each channel on which it is tried, in that order.
+pub type Fallbacks = Vec<PhoneView>;
+
+impl PhoneView {
+    /// A message on all its channels; `hide` is its recipient's number, where that is shown masked.
+    #[must_use]
+    pub fn all_of(content: &Content<MarkedText>, hide: Option<Phone>) -> Fallbacks {
+        let stages = content.stages.iter().enumerate();
+        stages.map(|(index, stage)| Self::of(stage, index + 1, hide)).collect()
+    }
+
+    fn of(stage: &Stage<MarkedText>, place: usize, hide: Option<Phone>) -> Self {
+        let facts = stage.channel().facts();
+        let channel = stage.channel().name();
+        let mut view = Self {
+            channel,
+            class: channel.replace('/', "-"),
+            place,
+            sender: None,
+            body: None,
+            attached: Attached::default(),
+            cards: Vec::new(),
+            others: Vec::new(),
+            size: None,
+            findings: Vec::new(),
+        };
+        for (field, value) in stage.values() {
+            match value {
+                Value::Text(text) if field.key == "message" && facts.billed_by_part => {
+                    view.size = Some(Size::of(&text.text));
+                    view.body = Some(pieces(text, &ends(&text.text), hide));
+                }
+                Value::Text(text) => view.add(field.key, pieces(text, &[], hide)),
+                Value::Cards(cards) => view.cards = cards.into_iter().map(|card| CardView::of(card, hide)).collect(),
+                Value::Word(_) | Value::Number(_) | Value::Flag(_) => {}
+            }
+        }
+        view
+    }
+
+    fn add(&mut self, key: &str, text: TextView) {
+        match key {
+            "signature" => self.sender = Some(text),
+            "message" => self.body = Some(text),
+            key => {
+                if let Some(other) = self.attached.add(key, text) {
+                    self.others.push(other);
+                }
+            }
+        }
+    }
+}
+
+impl Attached {
+    /// Takes what hangs on a message; gives back what does not.
+    fn add(&mut self, key: &str, text: TextView) -> Option<TextView> {
+        match key {
+            "image" => self.image = Some(text),
+            "button" => self.button = Some(text),
+            "link" | "url" => self.link = Some(text),
+            _ => return Some(text),
+        }
+        None
+    }
+}
+
+impl CardView {
+    fn of(card: Card<&MarkedText>, hide: Option<Phone>) -> Self {
+        let (mut caption, mut attached) = (None, Attached::default());
+        for (field, text) in card.into_texts() {
+            caption = attached.add(field.key, pieces(text, &[], hide)).or(caption);
+        }
+        Self { caption, attached }
+    }
+}
+
+impl Size {
+    fn of(text: &str) -> Self {
+        let size = sms_text(text);
+        let gsm = size.encoding == Encoding::Gsm7;
+        Self { parts: size.parts, characters: text.chars().count(), units: size.units, gsm }
+    }
+}
+
+/// Where the parts of an SMS end, but for the last.
+fn ends(text: &str) -> Vec<usize> {
+    let mut ends: Vec<usize> = split_sms(text)
+        .into_iter()
+        .scan(0, |end, part| {
+            *end += part.len();
+            Some(*end)
+        })
+        .collect();
+    ends.pop();
+    ends
+}

@@ -1,0 +1,154 @@
+//! Pages for the tests: every template with something in each of its places.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::read_html::{Element, Html};
+use super::{Form, PhoneView, render};
+use crate::domain::{Card, Channel, Content, Extra, FieldKind, OperationKind, Phone, Stage, Value, Values};
+use crate::message::MarkedText;
+use crate::web::words::Language;
+
+/// A text of which a part came from the row.
+fn text(cell: &str) -> MarkedText {
+    let text = format!("Hi {cell}, see https://shop.example/?c={cell}.");
+    let first = 3..3 + cell.len();
+    MarkedText { from_row: std::iter::once(first).filter(|range| !range.is_empty()).collect(), text }
+}
+
+/// A message on a channel with all its keys.
+fn stage(channel: Channel, cell: &str) -> Stage<MarkedText> {
+    let mut values = Values::new(Extra::new());
+    for field in channel.facts().fields {
+        match field.kind {
+            FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => {
+                values.set(field, Value::Text(text(cell)))
+            }
+            FieldKind::Form(words) | FieldKind::Word(words) => values.set(field, Value::Word(words[0])),
+            FieldKind::Seconds { least, .. } | FieldKind::Number { least, .. } => {
+                values.set(field, Value::Number(least))
+            }
+            FieldKind::Flag => values.set(field, Value::Flag(true)),
+            FieldKind::Cards { .. } => {
+                let card =
+                    || Card { caption: Some(text(cell)), image: text(cell), url: text(cell), button: text(cell) };
+                values.set(field, Value::Cards(vec![card(), card()]));
+            }
+            FieldKind::Extra => {}
+        }
+    }
+    Stage::of(channel, values).expect("a stage that has everything")
+}
+
+/// A message on every channel, as phones.
+fn phones(cell: &str) -> Vec<PhoneView> {
+    let stages = Channel::ALL.map(|channel| stage(channel, cell)).to_vec();
+    PhoneView::all_of(&Content { kind: OperationKind::Pipeline, stages }, Phone::new(380_501_234_567))
+}
+
+/// What a page of a campaign shows, with this in every cell.
+fn view(cell: &str) -> Json {
+    let finding = |severity: &str| json!({ "severity": severity, "rule": "empty-cell", "message": cell, "help": cell, "place": cell });
+    let findings = json!([finding("error"), finding("warning"), finding("note")]);
+    let mut phones = json!(phones(cell));
+    phones[0]["findings"] = findings.clone();
+    json!({
+        "name": cell, "way": cell, "file": cell, "made": "21 November 2026, 09:05",
+        "digest": "3f9a1c22d04be781", "short": "3f9a1c22", "days": 30, "rows": 1_000, "later": 2, "hours": cell,
+        "figures": { "rows": 1_000, "messages": 998, "parts": 2_000, "left_out": 2, "cost": "1 596.80 UAH" },
+        "left_out": { "all": 2, "others": 1, "reasons": [
+            { "state": "skipped", "reason": cell, "told": cell, "rows": 1 },
+            { "state": "invalid", "reason": null, "told": cell, "rows": 1 },
+        ] },
+        "findings": findings,
+        "messages": [
+            { "row": 2, "to": "…67", "variant": cell, "phones": phones, "left_out": null },
+            { "row": 3, "to": "", "variant": null, "phones": [], "left_out": { "state": "invalid", "reason": null, "told": cell } },
+        ],
+        "shown": 2, "approve": "campaign approve 3f9a1c22", "run": "campaign run sale.yaml",
+    })
+}
+
+/// The templates that are pages.
+const PAGES: [&str; 2] = ["preview.html", "plan.html"];
+
+fn page(language: Language, form: Form, template: &str, cell: &str) -> String {
+    render(language, form, template, &view(cell)).unwrap()
+}
+
+#[test]
+fn every_page_is_sound_html_in_every_language_alone_and_served() {
+    for template in PAGES {
+        for language in Language::ALL {
+            for form in [Form::Served, Form::File] {
+                let page = page(language, form, template, "Olia");
+                let html = Html::sound(&page);
+                assert_eq!(html.one("html").attribute("lang"), language.code());
+                let (styles, links) = (html.all("style").len(), html.all("link").len());
+                assert_eq!((styles, links), if form == Form::File { (1, 0) } else { (0, 1) });
+                assert!(!page.contains("phone.") && !page.contains("state."), "a word is missing: {template}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_lets_a_browser_use_its_own_stylesheet_and_nothing_else() {
+    use base64::Engine as _;
+    use sha2::Digest as _;
+    let html = Html::sound(&page(Language::English, Form::File, "preview.html", "Olia"));
+    let digest = base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(&html.one("style").text));
+    let policy = html.all("meta").into_iter().find(|meta| meta.attribute("http-equiv") == "Content-Security-Policy");
+    let policy = policy.expect("a policy").attribute("content");
+    assert!(policy.starts_with("default-src 'none'; ") && policy.contains(&format!("style-src 'sha256-{digest}'")));
+}
+
+#[test]
+fn a_phone_names_its_channel_shows_every_text_and_marks_what_came_from_the_row() {
+    let html = Html::sound(&page(Language::English, Form::File, "preview.html", "Olia"));
+    let channels: Vec<String> = html.of_class("channel").into_iter().map(Element::words).collect();
+    assert_eq!(channels.len(), Channel::ALL.len());
+    assert!(channels.iter().all(|channel| !channel.is_empty()), "{channels:?}");
+    for phone in html.of_class("phone") {
+        let spoken = phone.attribute("class").contains("hlr") || phone.attribute("class").contains("call-otp");
+        assert!(spoken || phone.words().contains("Hi Olia, see https://shop.example/?c=Olia."), "{}", phone.words());
+    }
+    assert!(html.all("mark").iter().filter(|mark| mark.text == "Olia").count() > 20);
+    assert!(html.of_class("link").iter().all(|link| link.name == "span"), "a link cannot be pressed");
+    assert!(html.all("img").is_empty() && html.all("a").len() == 1);
+}
+
+#[test]
+fn the_parts_of_an_sms_are_counted_and_their_borders_shown() {
+    let html = Html::sound(&page(Language::Ukrainian, Form::File, "preview.html", &"я".repeat(70)));
+    let sms = html.of_class("phone-sms").into_iter().next().expect("an SMS").words();
+    assert!(sms.contains("частина 2") && sms.contains("частина 3") && !sms.contains("частина 4"), "{sms}");
+    assert!(sms.contains("3 частини") && sms.contains("174 символи"), "{sms}");
+}
+
+/// The elements and the names of their attributes.
+fn shapes(page: &str) -> BTreeSet<(String, Vec<String>)> {
+    let shape = |element: Element| (element.name, element.attributes.into_keys().collect());
+    Html::sound(page).elements.into_iter().map(shape).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn whatever_is_in_a_cell_a_page_holds_no_element_or_attribute_that_no_template_wrote(
+        any in any::<String>(),
+        hostile in "(<script>alert\\(1\\)</script>|<img src=x onerror=y>|\" onclick=\"z|' style='|</style>|</title>|<!--|&lt;|\\{\\{ x \\}\\}|\\]\\]>|\u{0}|\u{202e}|\u{fdd0}|http://x\"y| )*",
+    ) {
+        for template in PAGES {
+            let known = shapes(&page(Language::English, Form::File, template, &"я https://b.example ".repeat(9)));
+            for cell in [&any, &hostile] {
+                let page = page(Language::English, Form::File, template, &format!("x{cell}"));
+                let foreign: Vec<_> = shapes(&page).difference(&known).cloned().collect();
+                prop_assert!(foreign.is_empty(), "{foreign:?}");
+            }
+        }
+    }
+}

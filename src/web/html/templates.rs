@@ -1,0 +1,165 @@
+//! The templates, compiled once for each language, and how a page is made of one.
+//!
+//! A template is HTML with the tags of tera. It extends `frame.html` and fills the blocks `title`, `nav` and `main`; what
+//! several of them show is a component. It says words by `say(key=…)`, `count(key=…, n=…)` and `kind(of=…, word=…)`, and
+//! writes figures by `number(n=…)`. Every value that it prints is escaped.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use tera::{Context, Kwargs, State, Tera, TeraResult, Value};
+
+use super::escape::escape;
+use crate::web::words::{Language, Words};
+
+/// The stylesheet of every page.
+pub const STYLE: &str = include_str!("style.css");
+
+/// Every template with its name.
+const TEMPLATES: &[(&str, &str)] = &[
+    ("frame.html", include_str!("templates/frame.html")),
+    ("text.html", include_str!("templates/text.html")),
+    ("phone.html", include_str!("templates/phone.html")),
+    ("findings.html", include_str!("templates/findings.html")),
+    ("messages.html", include_str!("templates/messages.html")),
+    ("preview.html", include_str!("templates/preview.html")),
+    ("plan.html", include_str!("templates/plan.html")),
+];
+
+/// How a page reaches who looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// By a server, which has the stylesheet too, at `/style.css`.
+    Served,
+    /// As a file that stands alone and carries its stylesheet.
+    File,
+}
+
+/// A template could not be filled, which is a bug.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the page `{template}` cannot be made: {reason}")]
+pub struct TemplateError {
+    template: String,
+    reason: String,
+}
+
+/// The templates of each language, in the order of [`Language::ALL`].
+static COMPILED: LazyLock<[Result<Tera, String>; 2]> = LazyLock::new(|| Language::ALL.map(compile));
+
+/// What a file that stands alone lets a browser do: show its own stylesheet, and nothing else.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    // What stands between the tags of the element, to the letter.
+    let digest = STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
+    format!("default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'")
+});
+
+/// Makes a page of a template and what it shows.
+///
+/// # Errors
+/// When the template asks for what `view` does not have.
+pub fn render(language: Language, form: Form, template: &str, view: &impl Serialize) -> Result<String, TemplateError> {
+    let failed = |reason: String| TemplateError { template: template.to_owned(), reason };
+    let tera = COMPILED[language as usize].as_ref().map_err(|reason| failed(reason.clone()))?;
+    let mut context = Context::from_serialize(view).map_err(|error| failed(told(&error)))?;
+    context.insert("lang", language.code());
+    context.insert("alone", &(form == Form::File));
+    context.insert("style", STYLE);
+    context.insert("policy", POLICY.as_str());
+    tera.render(template, &context).map_err(|error| failed(told(&error)))
+}
+
+fn compile(language: Language) -> Result<Tera, String> {
+    let mut tera = Tera::new();
+    tera.set_escape_fn(escape);
+    let words = Words::of(language);
+    tera.register_function("say", move |values: Kwargs, _: &State| say(words, &values));
+    tera.register_function("count", move |values: Kwargs, _: &State| count(words, &values));
+    tera.register_function("kind", move |values: Kwargs, _: &State| -> TeraResult<String> {
+        let (of, word): (&str, &str) = (values.must_get("of")?, values.must_get("word")?);
+        Ok(words.kind(of, word).unwrap_or_default().to_owned())
+    });
+    tera.register_function("number", move |values: Kwargs, _: &State| -> TeraResult<String> {
+        Ok(words.number(values.must_get("n")?))
+    });
+    tera.add_raw_templates(TEMPLATES.iter().copied()).map_err(|error| told(&error))?;
+    Ok(tera)
+}
+
+/// The places of a message that templates fill.
+const PLACES: [&str; 8] = ["name", "n", "of", "channel", "rows", "days", "code", "what"];
+
+/// What a template put into the places of a message.
+fn places(values: &Kwargs) -> TeraResult<Vec<(&'static str, String)>> {
+    let mut places = Vec::new();
+    for place in PLACES {
+        if let Some(value) = values.get::<&Value>(place)? {
+            places.push((place, value.to_string()));
+        }
+    }
+    Ok(places)
+}
+
+fn say(words: &Words, values: &Kwargs) -> TeraResult<String> {
+    let places = places(values)?;
+    let places: Vec<(&str, &str)> = places.iter().map(|(place, value)| (*place, value.as_str())).collect();
+    Ok(words.say_with(values.must_get("key")?, &places))
+}
+
+fn count(words: &Words, values: &Kwargs) -> TeraResult<String> {
+    let places = places(values)?;
+    let places: Vec<(&str, &str)> = places.iter().map(|(place, value)| (*place, value.as_str())).collect();
+    Ok(words.count(values.must_get("key")?, values.must_get("n")?, &places))
+}
+
+/// An error of tera with its causes, in one line.
+fn told(error: &(dyn std::error::Error + 'static)) -> String {
+    struct Causes<'e>(&'e (dyn std::error::Error + 'static));
+    impl fmt::Display for Causes<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "{}", self.0)?;
+            self.0.source().map_or(Ok(()), |source| write!(f, ": {}", Causes(source)))
+        }
+    }
+    Causes(error).to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_template_is_read_in_every_language() {
+        for compiled in COMPILED.iter() {
+            assert_eq!(compiled.as_ref().err(), None);
+        }
+    }
+
+    #[test]
+    fn every_file_beside_the_templates_is_one_of_them() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web/html/templates");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        let mut known: Vec<&str> = TEMPLATES.iter().map(|(name, _)| *name).collect();
+        files.sort();
+        known.sort_unstable();
+        assert_eq!(files, known);
+    }
+
+    #[test]
+    fn no_template_writes_a_style_a_script_or_something_from_elsewhere() {
+        for (name, source) in TEMPLATES {
+            for refused in
+                ["style=", "<script", "onclick", "onload", "javascript:", "src=\"http", "href=\"http", "url("]
+            {
+                assert!(!source.contains(refused), "{name}: {refused}");
+            }
+        }
+        assert!(!STYLE.contains("url(") && !STYLE.contains("@import") && !STYLE.contains("</"));
+    }
+}

@@ -1,0 +1,55 @@
+//! Days and times as each language writes them, always in a zone that the caller knows.
+
+use jiff::Zoned;
+use jiff::civil::{Date, Time};
+
+use super::Words;
+
+impl Words {
+    /// A day: `21 November 2026`.
+    #[must_use]
+    pub fn day(&self, date: Date) -> String {
+        let (day, month, year) = (date.day().to_string(), date.month().to_string(), date.year().to_string());
+        let month = self.kind("month", &month).unwrap_or_default();
+        self.say_with("moment.day", &[("day", &day), ("month", month), ("year", &year)])
+    }
+
+    /// A time of the day to the minute, on a clock of 24 hours: `09:05`.
+    #[must_use]
+    pub fn time(&self, time: Time) -> String {
+        time.strftime("%H:%M").to_string()
+    }
+
+    /// A moment to the minute, on the clock of its zone: `21 November 2026, 09:05`.
+    #[must_use]
+    pub fn moment(&self, moment: &Zoned) -> String {
+        let (day, time) = (self.day(moment.date()), self.time(moment.time()));
+        self.say_with("moment.moment", &[("day", &day), ("time", &time)])
+    }
+
+    /// The same with the name of its zone: `21 November 2026, 09:05 (Europe/Kyiv)`.
+    #[must_use]
+    pub fn moment_in_zone(&self, moment: &Zoned) -> String {
+        let zone = moment.time_zone().iana_name().unwrap_or("UTC");
+        format!("{} ({zone})", self.moment(moment))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::words::Language;
+
+    #[test]
+    fn a_moment_is_told_in_words_on_the_clock_of_its_zone() {
+        let moment: Zoned = "2026-11-21T07:05:59Z[UTC]".parse().unwrap();
+        let moment = moment.in_tz("Europe/Kyiv").unwrap();
+        let table = [
+            (Language::English, "21 November 2026, 09:05 (Europe/Kyiv)"),
+            (Language::Ukrainian, "21 листопада 2026, 09:05 (Europe/Kyiv)"),
+        ];
+        for (language, text) in table {
+            assert_eq!(Words::of(language).moment_in_zone(&moment), text);
+        }
+    }
+}

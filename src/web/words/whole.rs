@@ -1,0 +1,157 @@
+//! Whether the tables are whole: the languages have the same messages, and the code and the templates have all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use icu_plurals::PluralCategory;
+use regex::Regex;
+
+use super::table::{Message, SOURCES, rules};
+use super::{Language, Words};
+use crate::check::{ALREADY_SENT, DUPLICATE, EXCLUDED, FILTERED, HOLDOUT};
+use crate::domain::{CANCELLED, Channel, EXPIRED};
+use crate::ledger::{CAPPED, OPTED_OUT, State};
+
+/// Kinds whose words come from elsewhere, with all of them; a message `KIND.WORD` is for these.
+fn kinds() -> BTreeMap<&'static str, Vec<String>> {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let channels = || Channel::ALL.iter().map(|channel| channel.name().to_owned()).collect();
+    BTreeMap::from([
+        ("month", (1..=12).map(|month| month.to_string()).collect()),
+        ("channel", channels()),
+        ("severity", owned(&["error", "warning", "note"])),
+        ("note", owned(&["telegram", "voice", "hlr", "call/otp"])),
+        (
+            "reason",
+            owned(&[ALREADY_SENT, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED, OPTED_OUT, CAPPED, CANCELLED, EXPIRED]),
+        ),
+        ("state", owned(&State::ALL.map(State::name))),
+    ])
+}
+
+fn texts(message: &Message) -> Vec<&String> {
+    match message {
+        Message::Text(text) => vec![text],
+        Message::Counted(forms) => {
+            [&forms.one, &forms.few, &forms.many].into_iter().flatten().chain([&forms.other]).collect()
+        }
+    }
+}
+
+fn places(text: &str) -> BTreeSet<String> {
+    let place = Regex::new(r"\{([a-z_]+)\}").unwrap();
+    place.captures_iter(text).map(|found| found[1].to_owned()).collect()
+}
+
+/// Every file below a folder that code or templates stand in, but for these tables and their tests.
+fn sources(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = entry.file_name().unwrap().to_string_lossy().into_owned();
+        if entry.is_dir() {
+            found.extend(sources(&entry));
+        } else if (name.ends_with(".rs") && name != "whole.rs") || name.ends_with(".html") {
+            let text = fs::read_to_string(&entry).unwrap();
+            found.push(text.split("#[cfg(test)]\nmod tests").next().unwrap().to_owned());
+        }
+    }
+    found
+}
+
+/// What the code and the templates ask for: keys, and kinds.
+fn asked() -> (BTreeSet<String>, BTreeSet<String>) {
+    let key = Regex::new(r#"(?:\.(?:say|say_with|count)\(\s*"|\b(?:say|count)\(key=")([a-z0-9_.-]+)""#).unwrap();
+    let kind = Regex::new(r#"(?:\.kind\(\s*"|\bkind\(of=")([a-z0-9_-]+)""#).unwrap();
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut keys, mut kinds) = (BTreeSet::new(), BTreeSet::new());
+    for text in [src.join("web"), src.join("cli")].iter().flat_map(|folder| sources(folder)) {
+        keys.extend(key.captures_iter(&text).map(|found| found[1].to_owned()));
+        kinds.extend(kind.captures_iter(&text).map(|found| found[1].to_owned()));
+    }
+    (keys, kinds)
+}
+
+#[test]
+fn every_table_can_be_read_and_has_no_key_twice() {
+    let key = Regex::new(r"(?m)^([a-z0-9_./+ -]+):").unwrap();
+    for (language, source) in Language::ALL.into_iter().zip(SOURCES) {
+        let keys: Vec<&str> = key.captures_iter(source).map(|found| found.get(1).unwrap().as_str()).collect();
+        let unique: BTreeSet<&str> = keys.iter().copied().collect();
+        assert_eq!(keys.len(), unique.len(), "{language:?}");
+        assert_eq!(Words::of(language).messages().len(), keys.len(), "{language:?} cannot be read");
+    }
+}
+
+#[test]
+fn the_languages_have_the_same_messages_with_the_same_places() {
+    let shape = |language| -> BTreeMap<&String, (bool, BTreeSet<String>)> {
+        let shape = |message: &Message| {
+            let all = texts(message).into_iter().flat_map(|text| places(text));
+            (matches!(message, Message::Counted(_)), all.filter(|place| place != "count").collect())
+        };
+        Words::of(language).messages().iter().map(|(key, message)| (key, shape(message))).collect()
+    };
+    let english = shape(Language::English);
+    for language in Language::ALL {
+        let other = shape(language);
+        let keys = |shape: &BTreeMap<&String, _>| shape.keys().map(|key| (*key).clone()).collect::<BTreeSet<_>>();
+        let apart: Vec<_> = keys(&english).symmetric_difference(&keys(&other)).cloned().collect();
+        assert!(apart.is_empty(), "{language:?}: only in one language: {apart:?}");
+        assert_eq!(english, other, "{language:?}");
+    }
+}
+
+#[test]
+fn a_message_that_counts_has_exactly_the_forms_of_its_language_and_each_has_the_same_places() {
+    use PluralCategory::{Few, Many, One, Other, Two, Zero};
+    for language in Language::ALL {
+        let words = Words::of(language);
+        let wanted: Vec<PluralCategory> = rules(language).categories().collect();
+        for (key, message) in words.messages() {
+            let Message::Counted(forms) = message else { continue };
+            for category in [Zero, One, Two, Few, Many, Other] {
+                let (has, needs) = (forms.of(category).is_some(), wanted.contains(&category));
+                assert_eq!(has, needs, "{language:?}: `{key}`, {category:?}");
+            }
+            let all: BTreeSet<_> = texts(message).into_iter().map(|text| places(text)).collect();
+            assert_eq!(all.len(), 1, "{language:?}: `{key}` has other places in another form");
+            assert!(all.iter().all(|places| places.contains("count")), "{language:?}: `{key}` says no number");
+        }
+    }
+}
+
+#[test]
+fn no_text_is_empty_or_has_a_place_that_is_misspelt() {
+    for language in Language::ALL {
+        for (key, message) in Words::of(language).messages() {
+            for text in texts(message) {
+                let braces = text.matches(['{', '}']).count();
+                assert!(!text.trim().is_empty() && text.trim() == text, "{language:?}: `{key}`");
+                let named = Regex::new(r"\{[a-z_]+\}").unwrap().find_iter(text).count();
+                assert_eq!(braces, 2 * named, "{language:?}: `{key}`");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_key_that_is_asked_for_is_there_and_no_other() {
+    let (asked, asked_kinds) = asked();
+    let there: BTreeSet<&String> = Words::of(Language::English).messages().keys().collect();
+    let missing: Vec<&String> = asked.iter().filter(|key| !there.contains(key)).collect();
+    assert!(missing.is_empty(), "asked for, and in no table: {missing:?}");
+    let kinds = kinds();
+    for kind in &asked_kinds {
+        let words =
+            kinds.get(kind.as_str()).unwrap_or_else(|| panic!("`{kind}` is a kind of which nobody knows the words"));
+        let missing: Vec<&String> = words.iter().filter(|word| !there.contains(&format!("{kind}.{word}"))).collect();
+        assert!(missing.is_empty(), "`{kind}` has no word for {missing:?}");
+    }
+    let of_a_kind = |key: &str| {
+        let (kind, word) = key.split_once('.').unwrap_or_default();
+        asked_kinds.contains(kind) && kinds.get(kind).is_some_and(|words| words.iter().any(|known| known == word))
+    };
+    let idle: Vec<_> = there.iter().filter(|key| !asked.contains(**key) && !of_a_kind(key)).collect();
+    assert!(idle.is_empty(), "in the tables, and nobody asks for it: {idle:?}");
+}

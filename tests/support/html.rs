@@ -1,0 +1,123 @@
+//! A page as a browser's tokenizer reads it, and what every page of ours keeps to. The unit tests read pages by it too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use html5gum::{DefaultEmitter, Token, Tokenizer};
+
+/// Elements that have no end.
+const VOID: [&str; 5] = ["meta", "link", "br", "hr", "input"];
+
+/// An element of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    pub(crate) name: String,
+    pub(crate) attributes: BTreeMap<String, String>,
+    /// The text in it and below.
+    pub(crate) text: String,
+}
+
+/// A page that was read.
+#[derive(Debug)]
+pub(crate) struct Html {
+    pub(crate) elements: Vec<Element>,
+}
+
+impl Html {
+    /// Reads a page of which every element is closed where it has to be; anything else fails the test.
+    pub(crate) fn read(page: &str) -> Self {
+        assert!(page.starts_with("<!doctype html>"), "no doctype: {}", &page[..page.len().min(80)]);
+        let mut emitter = DefaultEmitter::default();
+        emitter.naively_switch_states(true);
+        let (mut elements, mut open): (Vec<Element>, Vec<usize>) = (Vec::new(), Vec::new());
+        let told = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+        for token in Tokenizer::new_with_emitter(page, emitter) {
+            match token.expect("a text") {
+                Token::StartTag(tag) => {
+                    let name = told(&tag.name);
+                    let attributes = tag.attributes.iter().map(|(name, value)| (told(name), told(value))).collect();
+                    let closed = VOID.contains(&name.as_str());
+                    assert!(closed || !tag.self_closing, "<{name}/> is no element of HTML");
+                    elements.push(Element { name, attributes, text: String::new() });
+                    open.extend((!closed).then_some(elements.len() - 1));
+                }
+                Token::EndTag(tag) => {
+                    let last = open.pop().map(|index| elements[index].name.clone());
+                    assert_eq!(last.as_deref(), Some(told(&tag.name).as_str()), "an element ends that is not the last");
+                }
+                Token::String(text) => open.iter().for_each(|index| elements[*index].text.push_str(&told(&text))),
+                Token::Error(error) => panic!("the page is no HTML: {error:?}"),
+                Token::Comment(_) | Token::Doctype(_) => {}
+            }
+        }
+        assert!(
+            open.is_empty(),
+            "not closed: {:?}",
+            open.iter().map(|index| &elements[*index].name).collect::<Vec<_>>()
+        );
+        Self { elements }
+    }
+
+    /// Reads a page, and holds it against what all of ours keep to.
+    pub(crate) fn sound(page: &str) -> Self {
+        let html = Self::read(page);
+        html.judge();
+        html
+    }
+
+    pub(crate) fn all(&self, name: &str) -> Vec<&Element> {
+        self.elements.iter().filter(|element| element.name == name).collect()
+    }
+
+    /// The only element of that name.
+    pub(crate) fn one(&self, name: &str) -> &Element {
+        match self.all(name).as_slice() {
+            [one] => one,
+            other => panic!("{} of <{name}>", other.len()),
+        }
+    }
+
+    /// The elements of a class.
+    pub(crate) fn of_class(&self, class: &str) -> Vec<&Element> {
+        let has = |element: &&Element| element.attribute("class").split(' ').any(|own| own == class);
+        self.elements.iter().filter(has).collect()
+    }
+
+    fn judge(&self) {
+        assert!(["en", "uk"].contains(&self.one("html").attribute("lang")), "a page says its language");
+        for once in ["title", "main", "h1"] {
+            assert!(!self.one(once).text.trim().is_empty(), "<{once}> is empty");
+        }
+        let mut level = 0;
+        for heading in self.elements.iter().filter(|element| element.name.len() == 2 && element.name.starts_with('h')) {
+            let Ok(next) = heading.name[1..].parse::<usize>() else { continue };
+            assert!(next <= level + 1, "<h{next}> stands below <h{level}>: {}", heading.text.trim());
+            level = next;
+        }
+        let ids: Vec<&str> =
+            self.elements.iter().map(|element| element.attribute("id")).filter(|id| !id.is_empty()).collect();
+        assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len(), "an id stands twice: {ids:?}");
+        for element in &self.elements {
+            assert!(!["script", "iframe", "object", "embed", "base", "svg:script"].contains(&element.name.as_str()));
+            for (name, value) in &element.attributes {
+                assert!(name != "style" && !name.starts_with("on"), "<{} {name}>", element.name);
+                let points = name == "href" || name == "src" || name == "action" || name == "srcset";
+                assert!(!points || value.starts_with(['/', '#']), "<{} {name}={value}>", element.name);
+                let refers = name == "aria-labelledby" || name == "aria-describedby" || name == "for";
+                let refers = if refers { Some(value.as_str()) } else { value.strip_prefix('#').filter(|_| points) };
+                assert!(refers.is_none_or(|id| ids.contains(&id)), "nothing has the id {value}");
+            }
+        }
+    }
+}
+
+impl Element {
+    /// An attribute; "" where there is none.
+    pub(crate) fn attribute(&self, name: &str) -> &str {
+        self.attributes.get(name).map_or("", String::as_str)
+    }
+
+    /// The text without the blanks that only set out the page.
+    pub(crate) fn words(&self) -> String {
+        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
