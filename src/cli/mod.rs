@@ -28,6 +28,7 @@ mod listing;
 mod number;
 mod outcome;
 mod output;
+mod page;
 mod plan;
 mod preview;
 mod process;

@@ -2,20 +2,29 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::args::PlanArgs;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
+use super::page;
 use super::run::variants;
 use super::suggested::{Options, file, through};
 use crate::ledger::{Plan, State};
 use crate::manifest::Profile;
 use crate::report::{cost_words, counts_line, plural, thousands};
-use crate::runs::{self, PlanRefusal, PlannedCampaign, Request, Round, short};
+use crate::runs::{self, Inputs, MadePlan, PlanRefusal, PlannedCampaign, Request, Round, short};
+use crate::web::files::{PlanPage, Shown, plan_page};
+
+/// How many messages its page shows.
+const ON_PAGE: usize = 5;
 
 pub(super) async fn plan(context: &Context, args: &PlanArgs) -> Result<u8, Failure> {
+    if let Some(path) = &args.out {
+        page::check_place(path)?;
+    }
     let inputs = context.load(&args.file, args.gateway.as_deref())?;
     let request = Request {
         rows: args.rows.clone(),
@@ -27,12 +36,46 @@ pub(super) async fn plan(context: &Context, args: &PlanArgs) -> Result<u8, Failu
     let adapters = context.adapters(context.ledger().await?)?;
     let inputs = context.listed(inputs, args.fetch, Some(adapters.ledger.as_ref())).await?;
     let made = runs::plan(&adapters, &inputs, &request).await?;
+    if let Some(path) = &args.out {
+        write_page(context, args, (&inputs, &made), path)?;
+    }
+    let ended = tell(context, args, &inputs, &made);
+    if let Some(path) = args.out.as_ref().filter(|_| args.page.open) {
+        page::open(&context.output, path).await;
+    }
+    Ok(ended)
+}
+
+/// Writes the plan as a page for whoever approves it.
+fn write_page(
+    context: &Context,
+    args: &PlanArgs,
+    (inputs, made): (&Inputs, &MadePlan),
+    path: &Path,
+) -> Result<(), Failure> {
+    let (digest, profile) = (short(&made.digest), inputs.destination.profile());
+    let approve = profile.map(|profile| {
+        let key = if profile.approval.is_some() { " --key FILE" } else { "" };
+        context.output.command(format!("approve {digest}{key}"))
+    });
+    let run = run(&args.file, args.gateway.as_deref(), &made.planned, profile);
+    let shown = Shown { rows: args.rows.as_ref(), most: ON_PAGE, unmasked: args.page.unmasked };
+    let run = context.output.command(format!("{run} --plan {digest}"));
+    let page = PlanPage { inputs, made, shown, approve, run, now: Timestamp::now() };
+    let (html, _) = plan_page(&page, args.page.language())?;
+    page::write(path, &html)
+}
+
+fn tell(context: &Context, args: &PlanArgs, inputs: &Inputs, made: &MadePlan) -> u8 {
     if context.output.json {
         let mut told = json!(made.figures());
         told["forecast"] = made.forecast.json();
+        if let Some(path) = &args.out {
+            told["html"] = json!(path);
+        }
         told["exit"] = exit::FINE.into();
         context.output.object(&told);
-        return Ok(exit::FINE);
+        return exit::FINE;
     }
     context.output.findings(&made.findings);
     let (planned, brief) = (&made.planned, &inputs.campaign.brief);
@@ -53,10 +96,11 @@ pub(super) async fn plan(context: &Context, args: &PlanArgs) -> Result<u8, Failu
     }
     let digest = short(&made.digest);
     text += &format!("\nplan: {digest}, kept for {} days\n", Plan::KEPT_DAYS);
+    text += &args.out.as_ref().map(|path| format!("as a page: {}\n", path.display())).unwrap_or_default();
     let run = run(&args.file, args.gateway.as_deref(), planned, inputs.destination.profile());
     text += &format!("next: {}\n", context.output.command(format!("{run} --plan {digest}")));
     context.output.summary(&text);
-    Ok(exit::FINE)
+    exit::FINE
 }
 
 /// The call of `run` that sends what was planned, but for the plan itself.

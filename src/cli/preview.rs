@@ -1,22 +1,34 @@
 //! `campaign preview`: messages as people will see them, or the operations as they would be sent.
 
+use std::path::PathBuf;
+
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::args::PreviewArgs;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::output::Output;
+use super::page;
 use super::suggested::{file, through};
-use crate::domain::Row;
+use crate::domain::{Row, RowSet};
 use crate::finding::one_line;
 use crate::report::{self, RowPreview, cost_words, preview_rows};
-use crate::runs::{Error, Inputs, ListSurvey, blocking, survey_list};
+use crate::runs::{Error, Inputs, ListSurvey, OwnFiles, blocking, check_campaign, survey_list};
+use crate::web::files::{PreviewPage, Shown, preview_page};
 
 /// How many messages are shown when no rows are named.
 const SHOWN: usize = 3;
 
+/// How many messages a page shows when no rows are named, and at most.
+const ON_PAGE: usize = 20;
+const MOST_ON_PAGE: usize = 1000;
+
 pub(super) async fn preview(context: &Context, args: PreviewArgs) -> Result<u8, Failure> {
+    if let Some(path) = args.html.clone() {
+        return as_page(context, args, path).await;
+    }
     let inputs = context.load(&args.file, args.gateway.as_deref())?;
     let ledger = context.existing_ledger().await?;
     let inputs = context.listed(inputs, args.fetch, ledger.as_deref()).await?;
@@ -31,13 +43,54 @@ pub(super) async fn preview(context: &Context, args: PreviewArgs) -> Result<u8, 
     Ok(exit::FINE)
 }
 
+/// Writes the first messages, and what `check` finds, as a page.
+async fn as_page(context: &Context, args: PreviewArgs, path: PathBuf) -> Result<u8, Failure> {
+    page::check_place(&path)?;
+    let inputs = context.load(&args.file, args.gateway.as_deref())?;
+    let ledger = context.existing_ledger().await?;
+    let inputs = context.listed(inputs, args.fetch, ledger.as_deref()).await?;
+    let (state, profiles, now) = (context.state()?, context.profiles(), Timestamp::now());
+    let files = OwnFiles { state: &state, profiles: &profiles };
+    let explain = |refused| context.output.explain(refused).message;
+    let checked = check_campaign(&inputs, ledger.as_deref(), files, (&context.observer, now), explain).await?;
+    refuse_beyond(args.rows.as_ref(), &checked.list)?;
+    let (opens, gateway) = (args.page.open, args.gateway.clone());
+    let (file, place) = (args.file.clone(), path.clone());
+    let shown = blocking(move || {
+        let (findings, list, cost) = (checked.findings.as_slice(), &checked.list, checked.cost.as_ref());
+        let most = if args.rows.is_some() { MOST_ON_PAGE } else { ON_PAGE };
+        let shown = Shown { rows: args.rows.as_ref(), most, unmasked: args.page.unmasked };
+        let page = PreviewPage { inputs: &inputs, list, findings, cost, shown, now };
+        let (html, shown) = preview_page(&page, args.page.language())?;
+        page::write(&path, &html).map(|()| shown)
+    });
+    let shown: usize = shown.await??;
+    if context.output.json {
+        context.output.object(&json!({ "html": place, "rows": shown, "exit": exit::FINE }));
+    } else {
+        let next = context.output.command(through(format_args!("run {}", self::file(&file)), gateway.as_deref()));
+        let rows = report::plural(shown as u64, "row");
+        context.output.done(&format!("{rows} as phones show them: {}\nnext: {next}\n", place.display()), exit::FINE);
+    }
+    if opens {
+        page::open(&context.output, &place).await;
+    }
+    Ok(exit::FINE)
+}
+
+/// Refuses rows that the list does not have.
+fn refuse_beyond(rows: Option<&RowSet>, list: &ListSurvey) -> Result<(), Failure> {
+    let last = list.survey.last_row;
+    match rows.filter(|rows| rows.last() > last) {
+        Some(rows) => Err(Error::NoSuchRow { row: rows.last(), last }.into()),
+        None => Ok(()),
+    }
+}
+
 /// Shows the chosen rows in the order of the file.
 fn show(output: &Output, inputs: &Inputs, surveyed: &ListSurvey, args: &PreviewArgs) -> Result<(), Failure> {
     let (rows, gateway) = (args.rows.as_ref(), args.gateway.as_deref());
-    let last = surveyed.survey.last_row;
-    if let Some(rows) = rows.filter(|rows| rows.last() > last) {
-        return Err(Error::NoSuchRow { row: rows.last(), last }.into());
-    }
+    refuse_beyond(rows, surveyed)?;
     let most = if rows.is_none() && !output.json { SHOWN } else { usize::MAX };
     let show = |row, preview: RowPreview<'_>| match output.json {
         true => output.object(&report::preview_json(row, preview)),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::page::{PAGE, PAGE_FILE, PageArgs};
 use crate::domain::RowSet;
 
 #[derive(Debug, Args)]
@@ -60,10 +61,15 @@ pub(in crate::cli) struct PreviewArgs {
     /// that you trust
     #[arg(long)]
     pub(in crate::cli) fetch: bool,
-    /// Rows as a spreadsheet numbers them, such as 2-6,60 [default: the first three; with --json all]
+    /// Rows as a spreadsheet numbers them, such as 2-6,60 [default: the first three; with --html 20; with --json all]
     #[arg(long)]
     pub(in crate::cli) rows: Option<RowSet>,
     /// Show it as it goes through this gateway instead of the campaign's
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
+    /// Write a page to this file that shows the messages as phones do
+    #[arg(id = PAGE_FILE, long = "html", value_name = "FILE", help_heading = PAGE)]
+    pub(in crate::cli) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) page: PageArgs,
 }

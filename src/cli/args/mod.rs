@@ -8,6 +8,7 @@ mod gateway;
 mod ledger;
 mod ledger_url;
 mod outcome;
+mod page;
 mod people;
 mod plan;
 mod sandbox;

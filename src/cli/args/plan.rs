@@ -6,6 +6,7 @@ use clap::Args;
 use jiff::SignedDuration;
 
 use super::WHO;
+use super::page::{PAGE, PAGE_FILE, PageArgs};
 use crate::domain::RowSet;
 use crate::manifest::Seconds;
 
@@ -33,6 +34,11 @@ pub(in crate::cli) struct PlanArgs {
     /// Allow up to N recipients, above the gateway's own limit
     #[arg(long, value_name = "N")]
     pub(in crate::cli) up_to: Option<u64>,
+    /// Write a page to this file, for whoever approves it: what is sent, to how many, at what cost
+    #[arg(id = PAGE_FILE, long = "out", value_name = "FILE", help_heading = PAGE)]
+    pub(in crate::cli) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) page: PageArgs,
 }
 
 #[derive(Debug, Args)]

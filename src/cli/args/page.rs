@@ -1,0 +1,51 @@
+//! The options of pages that a command writes to a file.
+
+use clap::{Args, ValueEnum};
+
+use crate::web::words::Language;
+
+/// The heading of the options of a page.
+pub(in crate::cli) const PAGE: &str = "A page for a browser";
+/// How clap calls the option that names the file of a page, whatever a command calls it.
+pub(in crate::cli) const PAGE_FILE: &str = "page_file";
+
+/// How a page is written.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PageArgs {
+    /// Open the page
+    #[arg(long, requires = PAGE_FILE, help_heading = PAGE)]
+    pub(in crate::cli) open: bool,
+    /// Show whole numbers in it instead of their last digits
+    #[arg(long, requires = PAGE_FILE, help_heading = PAGE)]
+    pub(in crate::cli) unmasked: bool,
+    /// Its language [default: that of the system, if it is one of these, else en]
+    #[arg(long, value_enum, value_name = "LANGUAGE", requires = PAGE_FILE, help_heading = PAGE)]
+    pub(in crate::cli) lang: Option<LanguageName>,
+}
+
+/// A language, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum LanguageName {
+    /// English
+    En,
+    /// Ukrainian
+    Uk,
+}
+
+impl PageArgs {
+    /// The language of the page: the one that was typed, else that of the system.
+    pub(in crate::cli) fn language(&self) -> Language {
+        match self.lang {
+            Some(LanguageName::En) => Language::English,
+            Some(LanguageName::Uk) => Language::Ukrainian,
+            None => {
+                // As POSIX has it: the first of them that says anything.
+                let said = |name: &&str| std::env::var(name).is_ok_and(|locale| !locale.is_empty());
+                let name = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find(said);
+                name.and_then(|name| std::env::var(name).ok())
+                    .map(|locale| Language::of_locale(&locale))
+                    .unwrap_or_default()
+            }
+        }
+    }
+}

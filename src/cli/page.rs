@@ -1,0 +1,114 @@
+//! Pages that commands write to a file: put there whole, readable by their owner alone, and opened if somebody wants it.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use super::failure::Failure;
+use super::output::Output;
+use crate::finding::quoted;
+use crate::{private, regular_file};
+
+/// What every page of ours says of itself near its beginning.
+const OURS: &str = "<meta name=\"generator\" content=\"campaign\">";
+/// How far that is looked for.
+const BEGINNING: u64 = 4096;
+/// How long the program that opens files is given to say that it cannot.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Makes sure that a page can be written to its place.
+///
+/// # Errors
+/// When something stands there that is no page of ours.
+pub(super) fn check_place(path: &Path) -> Result<(), Failure> {
+    if path.as_os_str() == "-" {
+        return Err(Failure::wrong("a page goes to a file; name one, such as `preview.html`"));
+    }
+    if path.is_dir() {
+        return Err(Failure::wrong(format!("`{}` is a folder; name a file in it", path.display())));
+    }
+    match is_ours(path) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::wrong(format!(
+            "`{}` is there already and is no page that this program made; name another file",
+            path.display()
+        ))),
+        Err(error) => Err(unwritable(path, &error)),
+    }
+}
+
+/// Whether a page may take that place: there is none, or one of ours.
+fn is_ours(path: &Path) -> io::Result<bool> {
+    let mut beginning = Vec::new();
+    match regular_file::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        opened => opened?.take(BEGINNING).read_to_end(&mut beginning)?,
+    };
+    Ok(beginning.is_empty() || String::from_utf8_lossy(&beginning).contains(OURS))
+}
+
+/// Puts a page to its place.
+///
+/// # Errors
+/// When it cannot be written there.
+pub(super) fn write(path: &Path, page: &str) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = (|| {
+        // It has the mode of private files from its beginning.
+        let mut file = tempfile::Builder::new().prefix(".campaign-page-").tempfile_in(folder)?;
+        file.write_all(page.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        private::sync_entry(path)
+    })();
+    written.map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::wrong(format!("the page `{}` cannot be written: {error}", path.display()))
+}
+
+/// Opens a page as the system opens files; where that is not possible it says where the page is.
+pub(super) async fn open(output: &Output, path: &Path) {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let why = match opener(&whole) {
+        None => "there is no screen here".to_owned(),
+        Some(command) => match started(command).await {
+            Ok(()) => return,
+            Err(why) => why,
+        },
+    };
+    output.note(&format!("the page was not opened, because {why}; open {} in a browser", quoted(&whole)));
+}
+
+/// What opens a file; nothing where there is no screen.
+fn opener(path: &PathBuf) -> Option<Command> {
+    let mut command = if cfg!(target_os = "macos") {
+        Command::new("open")
+    } else if cfg!(windows) {
+        // Not by `cmd`, which would read the signs of its own language in the file's name.
+        let mut command = Command::new("rundll32");
+        command.arg("url.dll,FileProtocolHandler");
+        command
+    } else {
+        let screen = ["WAYLAND_DISPLAY", "DISPLAY"]
+            .iter()
+            .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+        screen.then(|| Command::new("xdg-open"))?
+    };
+    command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Some(command)
+}
+
+/// Starts it; it may stay as long as its browser does.
+async fn started(mut command: Command) -> Result<(), String> {
+    let program = command.as_std().get_program().to_string_lossy().into_owned();
+    let mut child = command.spawn().map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+    match tokio::time::timeout(PATIENCE, child.wait()).await {
+        Ok(Ok(status)) if !status.success() => Err(format!("`{program}` could not do it")),
+        _ => Ok(()),
+    }
+}
