@@ -221,6 +221,7 @@ const DOCUMENTS: [&str; 17] = [
     "docs/campaign-file.md",
     "docs/texts.md",
     "docs/check.md",
+    "docs/pages.md",
     "docs/gateways.md",
     "docs/rehearsing.md",
     "docs/sending.md",

@@ -20,6 +20,7 @@ mod mistakes;
 mod once;
 mod opt_outs;
 mod outcome;
+mod pages;
 mod people;
 mod phones;
 mod plans;

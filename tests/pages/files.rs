@@ -1,0 +1,209 @@
+//! The pages of `preview` and `plan` as files: what they hold, whatever stands in the list, and what they never do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::support::{Finished, Folder, Gateway, Html, Process, campaign, until};
+
+/// The page that `preview` wrote, with these options.
+fn previewed(sale: &Folder, options: &[&str]) -> (String, Html) {
+    sale.campaign(&[&["preview", "sale.yaml", "--html", "out.html"], options].concat()).exits(0);
+    read(sale, "out.html")
+}
+
+fn read(sale: &Folder, name: &str) -> (String, Html) {
+    let page = fs::read_to_string(sale.path(name)).expect("a page");
+    let html = Html::sound(&page);
+    assert!(!page.contains("<script") && !page.contains("<img") && !page.contains("url("), "{page}");
+    (page, html)
+}
+
+const VIBER_AND_SMS: &str = "  - viber:
+      signature: OlenaCo
+      message: \"Hello, {{ name }}: https://shop.example/?c={{ phone }}\"
+      image: https://cdn.example/autumn.png
+      button: Shop now
+      link: https://shop.example
+  - sms: { signature: OlenaCo, message: \"Привіт, {{ name }}! Знижка до неділі на все пальто, шарфи та рукавички у крамниці.\" }";
+
+#[test]
+fn the_first_messages_stand_side_by_side_on_each_channel_with_what_they_cost() {
+    let sale = campaign().to(25).channels(VIBER_AND_SMS).write();
+    let (_, html) = previewed(&sale, &["--lang", "en"]);
+    assert_eq!(html.of_class("message").len(), 20);
+    assert_eq!((html.of_class("phone-viber").len(), html.of_class("phone-sms").len()), (20, 20));
+    let viber = html.of_class("phone-viber")[0].words();
+    for said in [
+        "Viber",
+        "OlenaCo",
+        "Hello, Person 2",
+        "Image https://cdn.example/autumn.png",
+        "Shop now",
+        "https://shop.example",
+    ] {
+        assert!(viber.contains(said), "{said}: {viber}");
+    }
+    let sms = html.of_class("phone-sms")[0].words();
+    for said in ["number 2, if the message is not delivered", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"]
+    {
+        assert!(sms.contains(said), "{said}: {sms}");
+    }
+    assert!(html.all("mark").iter().any(|mark| mark.text == "Person 2"));
+    let shown = html.one("main").words();
+    assert!(shown.contains("25 rows in the list") || shown.contains("rows in the list 25"), "{shown}");
+}
+
+#[test]
+fn numbers_are_masked_wherever_they_stand_unless_somebody_asks_for_them() {
+    let sale = campaign().channels(VIBER_AND_SMS).write();
+    let (page, html) = previewed(&sale, &[]);
+    assert!(!page.contains("380501") && !page.contains("0501000"), "{page}");
+    assert!(html.all("h3")[0].words().ends_with("…02"), "{}", html.all("h3")[0].words());
+    let (page, _) = previewed(&sale, &["--unmasked"]);
+    assert!(page.contains("+380501000002") && page.contains("?c=") && page.contains("380501000002"));
+}
+
+#[test]
+fn a_hostile_cell_is_text_and_nothing_else() {
+    let list = "phone,name\n380501000002,\"<script>alert(1)</script><img src=x onerror=alert(2)>\"\n\
+                380501000003,\"\"\"> <b onclick='x'>{{ 7 * 7 }}\"\n380501000004,\"</style></title>\u{202e}\u{0007}&lt;\"\n";
+    let sale = campaign().with_list(list).write();
+    let (_, html) = previewed(&sale, &["--rows", "2-4"]);
+    assert!(html.all("b").is_empty());
+    let said: Vec<String> = html.of_class("said").into_iter().map(|said| said.text.clone()).collect();
+    assert_eq!(said[0], "Hello, <script>alert(1)</script><img src=x onerror=alert(2)>");
+    assert_eq!(said[1], "Hello, \"> <b onclick='x'>{{ 7 * 7 }}");
+    assert_eq!(said[2], "Hello, </style></title>\\u{202e}\\u{7}&lt;");
+}
+
+#[test]
+fn who_is_left_out_and_what_was_found_stand_beside_what_they_are_about() {
+    let list = "phone,name\n380501000002,Olia\n380501000002,Olia\nnobody,Ivan\n";
+    let channels = "  - sms: { signature: OlenaCo, message: \"Hello, {{ name }}: http://shop.example\" }";
+    let sale = campaign().with_list(list).channels(channels).recipients("max_invalid: 100%").write();
+    let (_, html) = previewed(&sale, &["--lang", "en"]);
+    let table = html.one("table").words();
+    assert!(table.contains("their number stands in an earlier row Skipped 1"), "{table}");
+    assert!(table.contains("Invalid 1"), "{table}");
+    let sms = html.of_class("phone-sms")[0].words();
+    assert!(sms.contains("Warning") && sms.contains("insecure-link") && sms.contains("sale.yaml:"), "{sms}");
+    let told = html.of_class("message").into_iter().map(|message| message.words()).collect::<Vec<_>>();
+    assert!(told[1].contains("Skipped: their number stands in an earlier row"), "{told:?}");
+    assert!(told[2].contains("Invalid:"), "{told:?}");
+}
+
+#[test]
+fn a_page_speaks_the_language_that_was_asked_for_or_that_of_the_system() {
+    let sale = campaign().write();
+    for (variable, locale, option, code) in [
+        ("LANG", "uk_UA.UTF-8", None, "uk"),
+        ("LANG", "de_DE.UTF-8", None, "en"),
+        ("LC_ALL", "uk_UA.UTF-8", Some("en"), "en"),
+        ("LANG", "C", Some("uk"), "uk"),
+    ] {
+        let mut command = sale.command(&["preview", "sale.yaml", "--html", "out.html"]);
+        command.env(variable, locale).args(option.map(|code| ["--lang", code]).into_iter().flatten());
+        Process::start(command).finish().exits(0);
+        let (_, html) = read(&sale, "out.html");
+        assert_eq!(html.one("html").attribute("lang"), code, "{variable}={locale} {option:?}");
+        let words = if code == "uk" { "Кому не надійде" } else { "Who is left out" };
+        assert!(html.all("h2").iter().any(|heading| heading.words() == words) || code == "uk", "{words}");
+    }
+    let words = html_of(&sale, "uk");
+    assert!(words.contains("Хто не отримає повідомлення") && words.contains("Рядок 2"), "{words}");
+}
+
+fn html_of(sale: &Folder, language: &str) -> String {
+    previewed(sale, &["--lang", language]).1.one("main").words()
+}
+
+#[test]
+fn a_page_is_private_written_whole_and_replaces_no_file_of_others() {
+    let sale = campaign().write();
+    previewed(&sale, &[]);
+    let mode = fs::metadata(sale.path("out.html")).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    previewed(&sale, &["--rows", "3"]);
+    let left: Vec<_> =
+        fs::read_dir(sale.path(".")).expect("a folder").map(|entry| entry.expect("an entry").file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".campaign-page-")), "{left:?}");
+    let list = fs::read_to_string(sale.path("sale.csv")).expect("a list");
+    sale.campaign(&["preview", "sale.yaml", "--html", "sale.csv"]).exits(2).says("no page that this program made");
+    sale.campaign(&["plan", "sale.yaml", "--out", "sale.yaml"]).exits(2).says("no page that this program made");
+    assert_eq!(fs::read_to_string(sale.path("sale.csv")).expect("a list"), list);
+}
+
+#[test]
+fn wrong_uses_are_told_and_nothing_is_written() {
+    let sale = campaign().write();
+    fs::create_dir(sale.path("pages")).expect("a folder");
+    let uses: [(&[&str], &str); 7] = [
+        (&["preview", "sale.yaml", "--open"], "--html"),
+        (&["preview", "sale.yaml", "--lang", "uk"], "--html"),
+        (&["plan", "sale.yaml", "--unmasked"], "--out"),
+        (&["preview", "sale.yaml", "--html", "a.html", "--lang", "de"], "de"),
+        (&["preview", "sale.yaml", "--html", "-"], "name one"),
+        (&["preview", "sale.yaml", "--html", "pages"], "is a folder"),
+        (&["preview", "sale.yaml", "--html", "a.html", "--rows", "99"], "99"),
+    ];
+    for (arguments, said) in uses {
+        sale.campaign(arguments).exits(2).says(said);
+    }
+    sale.campaign(&["preview", "sale.yaml", "--html", "nowhere/a.html"]).exits(2).says("nowhere/a.html");
+    assert!(!sale.path("a.html").exists());
+}
+
+#[test]
+fn a_program_is_told_where_the_page_is_and_how_many_rows_it_shows() {
+    let sale = campaign().write();
+    let told = sale.campaign(&["preview", "sale.yaml", "--html", "out.html", "--json"]).exits(0).json();
+    assert_eq!(told, serde_json::json!({ "html": "out.html", "rows": 3, "exit": 0 }));
+    let told = sale.campaign(&["plan", "sale.yaml", "--out", "plan.html", "--json"]).exits(0).json();
+    assert_eq!((&told["html"], &told["rows"], &told["exit"]), (&"plan.html".into(), &3.into(), &0.into()));
+}
+
+#[test]
+fn a_plan_shows_who_approves_it_what_it_is_and_how_to() {
+    let gateway = Gateway::accepting();
+    let sale = campaign()
+        .channels(VIBER_AND_SMS)
+        .through(&gateway)
+        .profile("prices: { sms: 0.80, viber: 0.50 }")
+        .profile("currency: UAH")
+        .write();
+    let planned = sale.campaign(&["plan", "sale.yaml", "--out", "plan.html", "--lang", "en", "--json"]).exits(0).json();
+    let digest = planned["digest"].as_str().expect("a digest");
+    let (_, html) = read(&sale, "plan.html");
+    let commands: Vec<String> = html.all("pre").into_iter().map(|pre| pre.text.clone()).collect();
+    let short = &digest[..16];
+    assert_eq!(
+        commands,
+        [digest.to_owned(), format!("campaign approve {short}"), format!("campaign run sale.yaml --plan {short}")]
+    );
+    let page = html.one("main").words();
+    for said in ["Goes through local", "4.80\u{a0}UAH", "Hello, Person 2", "kept for 30 days"] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    assert_eq!(gateway.requests().len(), 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_page_is_opened_by_the_systems_own_program_and_where_there_is_no_screen_its_place_is_told() {
+    let sale = campaign().write();
+    sale.write("bin/xdg-open", "#!/bin/sh\nprintf '%s' \"$1\" > opened.part && mv opened.part opened\n");
+    fs::set_permissions(sale.path("bin/xdg-open"), fs::Permissions::from_mode(0o700)).expect("a mode");
+    let open = |screen: Option<&str>, path: &str| -> Finished {
+        let mut command = sale.command(&["preview", "sale.yaml", "--html", "out.html", "--open"]);
+        command.env("PATH", path).envs(screen.map(|screen| ("DISPLAY", screen)));
+        Process::start(command).finish().exits(0)
+    };
+    let path = format!("{}:/usr/bin:/bin", sale.path("bin").display());
+    open(None, &path).says("there is no screen here").says("out.html");
+    assert!(!sale.path("opened").exists());
+    open(Some(":0"), &path);
+    until("it is opened", || sale.path("opened").exists());
+    let opened = fs::read_to_string(sale.path("opened")).expect("a path");
+    assert_eq!(fs::canonicalize(opened).expect("a file"), fs::canonicalize(sale.path("out.html")).expect("a file"));
+    open(Some(":0"), "/nowhere").says("`xdg-open` cannot be started").says("out.html");
+}
