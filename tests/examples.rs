@@ -216,7 +216,7 @@ fn init_takes_only_names_that_a_campaign_can_have() {
 }
 
 /// What users read, in the order in which they read it.
-const DOCUMENTS: [&str; 17] = [
+const DOCUMENTS: [&str; 18] = [
     "README.md",
     "docs/campaign-file.md",
     "docs/texts.md",

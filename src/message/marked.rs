@@ -54,8 +54,9 @@ impl MarkedText {
 
     /// One of which nobody can tell the parts apart.
     fn all_of(text: &str) -> Self {
-        let all = if text.is_empty() { Vec::new() } else { vec![0..text.len()] };
-        Self { text: text.to_owned(), from_row: all }
+        let mut all = Self::same_for_all("");
+        all.push(text, true);
+        all
     }
 
     /// Adds a piece of the text.

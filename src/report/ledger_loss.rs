@@ -57,13 +57,32 @@ pub fn stray_runs(copies: Vec<StrayCopies>) -> Vec<LossSign> {
     live.map(|StrayCopies { run, place, .. }| LossSign::Copies { run, place }).collect()
 }
 
+/// Rows that are looked at by whoever sends nothing.
+const GLANCE: usize = 10_000;
+
 /// The results at `path`, if they hold identifiers that the ledger never gave.
 ///
 /// # Errors
 /// When the ledger cannot be read.
 pub async fn unknown_results(ledger: Option<&dyn Ledger>, path: &Path) -> Result<Option<LossSign>, LedgerError> {
+    unknown_of(ledger, path, usize::MAX).await
+}
+
+/// The same for whoever sends nothing, and waits for no millions of rows: the first ones have to be the ledger's.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub async fn unknown_at_a_glance(ledger: &dyn Ledger, path: &Path) -> Result<Option<LossSign>, LedgerError> {
+    match unknown_of(Some(ledger), path, GLANCE).await? {
+        None => Ok(None),
+        // How many there are is worth a longer look.
+        Some(_) => unknown_results(Some(ledger), path).await,
+    }
+}
+
+async fn unknown_of(ledger: Option<&dyn Ledger>, path: &Path, most: usize) -> Result<Option<LossSign>, LedgerError> {
     let file = path.to_owned();
-    let read = tokio::task::spawn_blocking(move || identifiers(&file)).await;
+    let read = tokio::task::spawn_blocking(move || identifiers(&file, most)).await;
     // What cannot be read holds no readable identifier; whether it may be replaced is another question.
     let mut unknown = read.ok().and_then(Result::ok).unwrap_or_default();
     if let (Some(ledger), Some((first, last))) = (ledger, unknown.min().zip(unknown.max())) {
@@ -99,13 +118,16 @@ async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap
     Ok(())
 }
 
-/// The identifiers that stand in results, as we or a spreadsheet wrote them; none where something else stands.
-fn identifiers(path: &Path) -> io::Result<RoaringTreemap> {
+/// The identifiers that stand in the first rows of results, so many at most, as we or a spreadsheet wrote them; none where
+/// something else stands.
+fn identifiers(path: &Path, most: usize) -> io::Result<RoaringTreemap> {
     let mut file = BufReader::with_capacity(1 << 16, read(path)?);
     let Some(delimiter) = dialect(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
-    while results.read_byte_record(&mut record)? {
+    let mut left = most;
+    while left > 0 && results.read_byte_record(&mut record)? {
+        left -= 1;
         let id = record.get(1).and_then(|id| plain(std::str::from_utf8(id).ok()?).parse().ok());
         id.map(|id: u64| found.insert(id));
     }
@@ -125,7 +147,7 @@ mod tests {
         let path = folder.path().join("results.csv");
         let read = |text: &str| {
             fs::write(&path, text).unwrap();
-            identifiers(&path).unwrap().into_iter().collect::<Vec<u64>>()
+            identifiers(&path, usize::MAX).unwrap().into_iter().collect::<Vec<u64>>()
         };
         let header = COLUMNS.join(",");
         let rows = "2,17,380501234567,accepted,sms,5\n3,,1,skipped,,\n";
@@ -136,7 +158,9 @@ mod tests {
         assert_eq!(read(&format!("{}\n{spoilt}", COLUMNS.join(";"))), [19]);
         let exact = "2;\"=\"\"78378000000020\"\"\";1;accepted;sms\n";
         assert_eq!(read(&format!("\u{feff}{}\n{exact}", COLUMNS.join(";"))), [78_378_000_000_020]);
+        fs::write(&path, format!("{header}\n2,17,1,accepted\n3,18,2,accepted\n")).unwrap();
+        assert_eq!(identifiers(&path, 1).unwrap().into_iter().collect::<Vec<u64>>(), [17]);
         assert!(read("id,phone\n17,380501234567\n").is_empty() && read("").is_empty());
-        assert!(identifiers(&folder.path().join("none.csv")).is_err());
+        assert!(identifiers(&folder.path().join("none.csv"), 1).is_err());
     }
 }

@@ -48,7 +48,7 @@ pub use forecast::Forecast;
 pub use frozen_list::ListSource;
 pub use history::{History, HistoryEntry, Incident};
 pub use layout::Style;
-pub use ledger_loss::{LossSign, stray_runs, unknown_results};
+pub use ledger_loss::{LossSign, stray_runs, unknown_at_a_glance, unknown_results};
 pub use listing::Listing;
 pub use lookup_answer::answer_members;
 pub use next_step::{DOUBTFUL, NextStep, OpenDoubt, REFUSED, open_doubts};

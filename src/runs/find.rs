@@ -10,7 +10,7 @@ use crate::delivery::FrozenInputs;
 use crate::finding::did_you_mean;
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId};
 use crate::manifest::{Day, is_slug, load_campaign};
-use crate::report::{NextStep, RunView, unknown_results};
+use crate::report::{NextStep, RunView, unknown_at_a_glance};
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
 ///
@@ -111,7 +111,7 @@ fn campaign_name(name: &str) -> String {
     }
 }
 
-/// Tells whether the results of a live run know more than the ledger.
+/// Tells whether the results of a live run know more than the ledger, as far as a glance shows it.
 ///
 /// # Errors
 /// When the ledger cannot be read.
@@ -124,7 +124,7 @@ pub async fn judge_results(ledger: &dyn Ledger, run: &Run, observer: &Observer) 
         None => planned_results(ledger, run).await,
     };
     if let Some(results) = results
-        && let Some(sign) = unknown_results(Some(ledger), &results).await?
+        && let Some(sign) = unknown_at_a_glance(ledger, &results).await?
     {
         observer(Event::Contradicted(sign));
     }

@@ -2,7 +2,8 @@
 //!
 //! - `health`: whether the process lives and can do its work;
 //! - `metrics`: what it counted, and how things stand in the ledger; `views` reads that now and then;
-//! - `api`: runs and schedules as JSON, for who has the token;
+//! - `api`: runs and schedules as JSON, for who has the token.
+//!
 //! Pages, here and as files:
 //!
 //! - `words`: the words of pages, in English and Ukrainian;

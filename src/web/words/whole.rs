@@ -123,12 +123,13 @@ fn a_message_that_counts_has_exactly_the_forms_of_its_language_and_each_has_the_
 
 #[test]
 fn no_text_is_empty_or_has_a_place_that_is_misspelt() {
+    let place = Regex::new(r"\{[a-z_]+\}").unwrap();
     for language in Language::ALL {
         for (key, message) in Words::of(language).messages() {
             for text in texts(message) {
                 let braces = text.matches(['{', '}']).count();
                 assert!(!text.trim().is_empty() && text.trim() == text, "{language:?}: `{key}`");
-                let named = Regex::new(r"\{[a-z_]+\}").unwrap().find_iter(text).count();
+                let named = place.find_iter(text).count();
                 assert_eq!(braces, 2 * named, "{language:?}: `{key}`");
             }
         }
