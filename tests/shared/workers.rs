@@ -60,7 +60,24 @@ fn a_worker_with_a_door_ends_too_when_its_ledger_is_not_the_newest() {
     until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
     let run = sale.start(&["--shared"]);
     until("the worker takes shares", || worker.stdout().contains("takes shares of it"));
-    cluster.say(database(&sale), "UPDATE campaign.meta SET generation = generation - 1000");
+    // With the turn: no transaction of theirs that began before ends after it.
+    let behind = "BEGIN; SELECT pg_advisory_xact_lock(7161125211933861742);
+        UPDATE campaign.meta SET generation = generation - 1000; COMMIT";
+    cluster.say(database(&sale), behind);
     run.finish().exits(74).says("older copy");
+    worker.finish().exits(74).says("older copy");
+}
+
+#[test]
+fn a_worker_that_never_wrote_sends_nothing_with_a_ledger_that_is_behind_what_it_saw() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let gateway = Gateway::accepting();
+    let sale = over(cluster, campaign().to(60).batches_of(5).delivery("rate: 10/s").through(&gateway));
+    sale.run(&["--limit", "10"]).exits(0);
+    let worker = start_elsewhere(&sale, &["worker"]);
+    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    cluster.say(database(&sale), "UPDATE campaign.meta SET generation = generation - 1000");
+    // A machine that knows nothing of it goes on.
+    let _other = Process::start(sale.command(&["run", "sale.yaml", "--shared", "--no-wait", "--state-dir", "third"]));
     worker.finish().exits(74).says("older copy");
 }

@@ -1,8 +1,8 @@
 //! The ledger in a database: opened, read and written.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use sqlx::{Connection as _, PgPool};
@@ -12,11 +12,11 @@ use tokio_util::task::AbortOnDropHandle;
 use super::address::PostgresAddress;
 use super::dialect::{Reader, storage};
 use super::locks::Locks;
-use super::pen::{Heard, Pen, Waiting};
+use super::pen::{self, Heard, Pen, Waiting};
 use super::sql::statement::scalar;
 use super::sql::{Failure, Now, Numbers, OnCommit, Writer};
 use super::{adoption, opening, schema, transaction};
-use crate::ledger::mark::MarkFile;
+use crate::ledger::mark::{Mark, MarkFile};
 use crate::ledger::{LedgerError, mark};
 
 /// The ledger in a PostgreSQL database.
@@ -37,6 +37,8 @@ pub struct PostgresLedger {
     heard: Arc<Heard>,
     /// Why nothing may be sent with this ledger, nor anything be written to it.
     stale: Option<LedgerError>,
+    /// How far this process saw the ledger come, before it wrote anything itself.
+    seen: Mutex<Mark>,
 }
 
 impl PostgresLedger {
@@ -92,6 +94,7 @@ impl PostgresLedger {
             _keeper: keeper,
             heard: Arc::new(heard),
             stale,
+            seen: Mutex::new(current),
         })
     }
 
@@ -185,6 +188,7 @@ impl PostgresLedger {
             Ok((connection, turn))
         });
         let (connection, turn) = self.told(first.await.map_err(Failure::Sql))?;
+        self.sees(turn.mark)?;
         let mark = MarkFile::open(&self.mark, turn.mark).map_err(unmarked)?;
         self.told(connection.close().await.map_err(Failure::Sql))?;
         Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), (mark, turn.mark), Arc::clone(&self.heard)))
@@ -197,7 +201,16 @@ impl PostgresLedger {
         let known = mark::read(&self.mark);
         let asked = self.patiently(|| opening::state(&self.pool)).await;
         let (current, _) = self.told(asked.map_err(Failure::Sql))?;
-        opening::judge(current, &known, (&self.place, &self.mark)).map_or(Ok(()), Err)
+        opening::judge(current, &known, (&self.place, &self.mark)).map_or(Ok(()), Err)?;
+        self.sees(current)
+    }
+
+    /// Refuses a ledger that is behind what this process saw of it, on a machine that may never have written to it.
+    fn sees(&self, mark: Mark) -> Result<(), LedgerError> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        pen::not_behind((&self.place, mark), *seen)?;
+        *seen = mark;
+        Ok(())
     }
 
     /// The time of the database, as far as it is known here.

@@ -88,11 +88,7 @@ impl Pen {
     /// somebody said that its tables are those of a newer version from now on.
     fn took(&mut self, Turn { now, mark, version }: Turn) -> Result<(), LedgerError> {
         opening::known(version, &self.place)?;
-        let known = MarkReading::Marks(vec![self.furthest]);
-        if let Some(reason) = mark.against(&known) {
-            let (path, mark) = (self.place.to_string(), "this process".to_owned());
-            return Err(LedgerError::NotNewest { path, reason, mark });
-        }
+        not_behind((&self.place, mark), self.furthest)?;
         (self.furthest, self.began) = (mark, (now, Instant::now()));
         self.heard.ahead.store(now - microseconds(), Ordering::Relaxed);
         self.heard.version.store(version, Ordering::Relaxed);
@@ -170,6 +166,14 @@ impl Pen {
         if let Some(connection) = self.connection {
             let _ = connection.close().await;
         }
+    }
+}
+
+/// Refuses a ledger that is behind what this process knows of it.
+pub(super) fn not_behind((place, mark): (&str, Mark), known: Mark) -> Result<(), LedgerError> {
+    match mark.against(&MarkReading::Marks(vec![known])) {
+        None => Ok(()),
+        Some(reason) => Err(LedgerError::NotNewest { path: place.to_owned(), reason, mark: "this process".to_owned() }),
     }
 }
 
