@@ -33,24 +33,18 @@ fn the_first_messages_stand_side_by_side_on_each_channel_with_what_they_cost() {
     assert_eq!(html.of_class("message").len(), 20);
     assert_eq!((html.of_class("phone-viber").len(), html.of_class("phone-sms").len()), (20, 20));
     let viber = html.of_class("phone-viber")[0].words();
-    for said in [
-        "Viber",
-        "OlenaCo",
-        "Hello, Person 2",
-        "Image https://cdn.example/autumn.png",
-        "Shop now",
-        "https://shop.example",
-    ] {
+    for said in
+        ["Viber", "OlenaCo", "Hello, Person 2", "https://cdn.example/autumn.png", "Shop now", "https://shop.example"]
+    {
         assert!(viber.contains(said), "{said}: {viber}");
     }
     let sms = html.of_class("phone-sms")[0].words();
-    for said in ["number 2, if the message is not delivered", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"]
-    {
+    for said in ["number 2, if not delivered", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"] {
         assert!(sms.contains(said), "{said}: {sms}");
     }
     assert!(html.all("mark").iter().any(|mark| mark.text == "Person 2"));
     let shown = html.one("main").words();
-    assert!(shown.contains("25 rows in the list") || shown.contains("rows in the list 25"), "{shown}");
+    assert!(shown.contains("rows in the list 25"), "{shown}");
 }
 
 #[test]
@@ -106,15 +100,10 @@ fn a_page_speaks_the_language_that_was_asked_for_or_that_of_the_system() {
         Process::start(command).finish().exits(0);
         let (_, html) = read(&sale, "out.html");
         assert_eq!(html.one("html").attribute("lang"), code, "{variable}={locale} {option:?}");
-        let words = if code == "uk" { "Кому не надійде" } else { "Who is left out" };
-        assert!(html.all("h2").iter().any(|heading| heading.words() == words) || code == "uk", "{words}");
+        let words =
+            if code == "uk" { "Хто не отримає повідомлення" } else { "Who is left out" };
+        assert!(html.all("h2").iter().any(|heading| heading.words() == words), "{variable}={locale} {option:?}");
     }
-    let words = html_of(&sale, "uk");
-    assert!(words.contains("Хто не отримає повідомлення") && words.contains("Рядок 2"), "{words}");
-}
-
-fn html_of(sale: &Folder, language: &str) -> String {
-    previewed(sale, &["--lang", language]).1.one("main").words()
 }
 
 #[test]
@@ -181,7 +170,7 @@ fn a_plan_shows_who_approves_it_what_it_is_and_how_to() {
         [digest.to_owned(), format!("campaign approve {short}"), format!("campaign run sale.yaml --plan {short}")]
     );
     let page = html.one("main").words();
-    for said in ["Goes through local", "4.80\u{a0}UAH", "Hello, Person 2", "kept for 30 days"] {
+    for said in ["Goes through local", "cost at most 4.80 UAH", "Hello, Person 2", "kept for 30 days"] {
         assert!(page.contains(said), "{said}: {page}");
     }
     assert_eq!(gateway.requests().len(), 0);

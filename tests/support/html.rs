@@ -16,6 +16,9 @@ pub(crate) struct Element {
     pub(crate) text: String,
 }
 
+/// Elements that stand apart from what is beside them.
+const APART: [&str; 12] = ["td", "th", "div", "p", "dt", "dd", "li", "pre", "h1", "h2", "h3", "h4"];
+
 /// A page that was read.
 #[derive(Debug)]
 pub(crate) struct Html {
@@ -43,6 +46,9 @@ impl Html {
                 Token::EndTag(tag) => {
                     let last = open.pop().map(|index| elements[index].name.clone());
                     assert_eq!(last.as_deref(), Some(told(&tag.name).as_str()), "an element ends that is not the last");
+                    if APART.contains(&told(&tag.name).as_str()) {
+                        open.iter().for_each(|index| elements[*index].text.push(' '));
+                    }
                 }
                 Token::String(text) => open.iter().for_each(|index| elements[*index].text.push_str(&told(&text))),
                 Token::Error(error) => panic!("the page is no HTML: {error:?}"),

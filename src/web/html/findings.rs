@@ -9,10 +9,25 @@ use crate::finding::{Finding, severity_word};
 pub struct FindingView {
     severity: &'static str,
     rule: &'static str,
-    message: String,
-    help: Option<String>,
+    message: Vec<Word>,
+    help: Option<Vec<Word>>,
     /// The file, the line and the column.
     place: Option<String>,
+}
+
+/// A piece of what is told, which quotes names between backticks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Word {
+    text: String,
+    code: bool,
+}
+
+/// What is told, with what stands between backticks as code; the last of an odd number of them is only a sign.
+fn words(told: &str) -> Vec<Word> {
+    let signs = told.matches('`').count() / 2 * 2;
+    let pieces = told.splitn(signs + 1, '`').enumerate();
+    let words = pieces.map(|(index, text)| Word { text: text.to_owned(), code: index % 2 == 1 });
+    words.filter(|word| !word.text.is_empty()).collect()
 }
 
 impl FindingView {
@@ -23,9 +38,30 @@ impl FindingView {
         Self {
             severity: severity_word(finding.severity),
             rule: finding.rule.id,
-            message: finding.message.clone(),
-            help: finding.help.clone(),
+            message: words(&finding.message),
+            help: finding.help.as_deref().map(words),
             place: place.map(|place| format!("{}:{}:{}", place.source.path().display(), place.line(), place.column())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_between_backticks_are_code() {
+        let table = [
+            ("the link `http://a` is", "the link |[http://a]| is"),
+            ("`a` and `b`", "[a]| and |[b]"),
+            ("a ` b", "a ` b"),
+            ("`a` ` b", "[a]| ` b"),
+            ("", ""),
+        ];
+        for (told, expected) in table {
+            let shown =
+                words(told).into_iter().map(|word| if word.code { format!("[{}]", word.text) } else { word.text });
+            assert_eq!(shown.collect::<Vec<_>>().join("|"), expected, "{told}");
         }
     }
 }

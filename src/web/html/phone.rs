@@ -19,6 +19,8 @@ pub struct PhoneView {
     class: String,
     /// Which one it is of the channels that are tried, from 1.
     place: usize,
+    /// How many channels are tried.
+    of: usize,
     /// The sender name.
     sender: Option<TextView>,
     /// What it says.
@@ -67,17 +69,18 @@ impl PhoneView {
     /// A message on all its channels; `hide` is its recipient's number, where that is shown masked.
     #[must_use]
     pub fn all_of(content: &Content<MarkedText>, hide: Option<Phone>) -> Fallbacks {
-        let stages = content.stages.iter().enumerate();
-        stages.map(|(index, stage)| Self::of(stage, index + 1, hide)).collect()
+        let (stages, of) = (content.stages.iter().enumerate(), content.stages.len());
+        stages.map(|(index, stage)| Self::of(stage, (index + 1, of), hide)).collect()
     }
 
-    fn of(stage: &Stage<MarkedText>, place: usize, hide: Option<Phone>) -> Self {
+    fn of(stage: &Stage<MarkedText>, (place, of): (usize, usize), hide: Option<Phone>) -> Self {
         let facts = stage.channel().facts();
         let channel = stage.channel().name();
         let mut view = Self {
             channel,
             class: channel.replace('/', "-"),
             place,
+            of,
             sender: None,
             body: None,
             attached: Attached::default(),

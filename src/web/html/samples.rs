@@ -50,7 +50,10 @@ fn phones(cell: &str) -> Vec<PhoneView> {
 
 /// What a page of a campaign shows, with this in every cell.
 fn view(cell: &str) -> Json {
-    let finding = |severity: &str| json!({ "severity": severity, "rule": "empty-cell", "message": cell, "help": cell, "place": cell });
+    let finding = |severity: &str| {
+        let told = json!([{ "text": cell, "code": false }, { "text": cell, "code": true }]);
+        json!({ "severity": severity, "rule": "empty-cell", "message": told, "help": told, "place": cell })
+    };
     let findings = json!([finding("error"), finding("warning"), finding("note")]);
     let mut phones = json!(phones(cell));
     phones[0]["findings"] = findings.clone();
@@ -67,7 +70,7 @@ fn view(cell: &str) -> Json {
             { "row": 2, "to": "…67", "variant": cell, "phones": phones, "left_out": null },
             { "row": 3, "to": "", "variant": null, "phones": [], "left_out": { "state": "invalid", "reason": null, "told": cell } },
         ],
-        "shown": 2, "approve": "campaign approve 3f9a1c22", "run": "campaign run sale.yaml",
+        "shown": 2, "approve": cell, "run": cell,
     })
 }
 
