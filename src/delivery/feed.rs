@@ -137,9 +137,9 @@ pub fn feed_shares<R: Read + Send + 'static>(
 ) -> Feed {
     let runtime = Handle::current();
     on_thread(AHEAD_OF_SHARES, move |sender| {
-        // Drawn while the one before is rendered. Where rows wait for their hour a pass may end in the middle of a share, and
-        // begins again with those that were drawn by then.
-        let ahead = selection.hours.is_none();
+        // Drawn while the one before is rendered, where shares are through so soon that drawing them is felt. Where rows wait for
+        // their hour a pass may end in the middle of a share, and begins again with those that were drawn by then.
+        let ahead = selection.hours.is_none() && shares.are_soon_through();
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
         let draw = || {
             runtime.spawn({

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::together::LARGEST_SHARE;
 use crate::ledger::{Ledger, LedgerError, Rows, Seat, Share};
 
 /// The shares that a start draws.
@@ -87,6 +88,12 @@ impl ShareDraw {
     #[must_use]
     pub fn take_last(&self) -> Option<Share> {
         self.state().last.take()
+    }
+
+    /// Whether its shares are as large as shares get: no rate, or a high one, has them last longer.
+    #[must_use]
+    pub fn are_soon_through(&self) -> bool {
+        self.0.size.is_some_and(|size| size >= LARGEST_SHARE)
     }
 
     /// Whether it is time to look who is gone.

@@ -11,7 +11,7 @@ pub struct Together {
 }
 
 /// The most rows that a process draws at once: not much to look at again when it is gone.
-const LARGEST_SHARE: u32 = 5_000;
+pub(super) const LARGEST_SHARE: u32 = 5_000;
 /// For how many seconds a share lasts one process, so that none is left with much when the others are through.
 const LASTS: f64 = 2.0;
 
