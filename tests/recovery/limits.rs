@@ -67,9 +67,9 @@ fn a_disk_that_is_full_at_any_size_stops_the_run_before_anything_is_sent_that_is
     let (Some(too_small), Some(enough)) = (at(Reached::Nobody).max(), at(Reached::All).min()) else {
         panic!("no size is too small, or none is enough");
     };
-    // What lies between is where it matters, and is narrow.
-    let midway = (too_small + 1..enough).step_by(3).filter(|size| reached(*size) == Reached::Some).count();
-    assert!(midway > 2, "{midway} of the sizes from {too_small} to {enough} KB end it midway");
+    // What lies between is where it matters, and is as narrow as a few pages of the ledger's log.
+    let midway = (too_small + 1..enough).filter(|size| reached(*size) == Reached::Some).count();
+    assert!(midway > 0, "none of the sizes from {too_small} to {enough} KB ends it midway");
 }
 
 #[test]
