@@ -104,6 +104,24 @@ fn a_replica_that_had_not_heard_of_the_last_commits_takes_over_and_nothing_is_se
 }
 
 #[test]
+fn a_machine_that_saw_no_more_than_the_replica_that_takes_over_sends_nothing_until_somebody_says_so() {
+    let Some(cluster) = Cluster::start(SAFE) else { return };
+    let gateway = Gateway::accepting();
+    let sale = over(&cluster, campaign().to(30).through(&gateway));
+    sale.run(&["--limit", "5"]).exits(0);
+    cluster.replicate();
+    cluster.cut_off();
+    elsewhere(&sale, &["run", "sale.yaml", "--limit", "5"]).exits(0);
+    cluster.fail_over();
+    sale.run(&[]).exits(74).says("another server took the place").says("--new-ledger");
+    elsewhere(&sale, &["status", "sale"]).exits(74);
+    sale.campaign(&["run", "sale.yaml", "--state-dir", "a-new-machine"]).exits(74).says("another server");
+    assert_eq!(gateway.phones().len(), 10);
+    sale.run(&["--new-ledger"]).says("counts from now on");
+    sale.campaign(&["run", "sale.yaml", "--state-dir", "a-new-machine"]).exits(0);
+}
+
+#[test]
 fn a_replica_that_has_every_commit_takes_over_and_the_run_goes_on() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();

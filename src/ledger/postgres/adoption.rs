@@ -6,7 +6,7 @@ use sqlx::{PgPool, Row as _};
 
 use super::dialect::storage;
 use super::pen::Commits;
-use super::transaction;
+use super::transaction::{self, Turn};
 use crate::ledger::LedgerError;
 use crate::ledger::mark::{Mark, MarkFile, MarkReading};
 
@@ -20,7 +20,8 @@ pub(super) async fn adopt(pool: &PgPool, (place, mark): (&str, &Path), known: &M
     };
     let adopted = async {
         let mut connection = pool.acquire().await?;
-        let now = transaction::write(&mut connection).await?.now;
+        let Turn { now, version, succession, .. } = transaction::write(&mut connection).await?;
+        succession.keep(&mut connection, version).await?;
         sqlx::query(
             "UPDATE runs SET progress = 'replaced', owner = NULL, ended_at = $1 WHERE live AND progress = 'open'",
         )

@@ -77,9 +77,9 @@ impl PostgresLedger {
         // Before the ledger, so that another process that writes both meanwhile does not make it look old.
         let known = mark::read(&mark);
         let (pool, version) = opening::prepare(address).await?;
-        let (current, now) = opening::state(&pool).await.map_err(|error| storage(&place, &error))?;
-        let stale = opening::judge(current, &known, (&place, &mark));
-        let heard = Heard { ahead: AtomicI64::new(now - microseconds()), version: AtomicI64::new(version) };
+        let standing = opening::standing(&pool).await.map_err(|error| storage(&place, &error))?;
+        let stale = opening::judge(&standing, &known, (&place, &mark));
+        let heard = Heard { ahead: AtomicI64::new(standing.now - microseconds()), version: AtomicI64::new(version) };
         let locks = Locks::new(pool.clone(), Arc::clone(&place), mark.clone());
         let keeper = locks.keep();
         Ok(Self {
@@ -94,7 +94,7 @@ impl PostgresLedger {
             _keeper: keeper,
             heard: Arc::new(heard),
             stale,
-            seen: Mutex::new(current),
+            seen: Mutex::new(standing.mark),
         })
     }
 
@@ -189,6 +189,7 @@ impl PostgresLedger {
         });
         let (connection, turn) = self.told(first.await.map_err(Failure::Sql))?;
         self.sees(turn.mark)?;
+        pen::no_doubt(&self.place, turn.succession)?;
         let mark = MarkFile::open(&self.mark, turn.mark).map_err(unmarked)?;
         self.told(connection.close().await.map_err(Failure::Sql))?;
         Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), (mark, turn.mark), Arc::clone(&self.heard)))
@@ -199,10 +200,10 @@ impl PostgresLedger {
         self.newest()?;
         // Before the ledger, so that another process that writes both meanwhile does not make it look old.
         let known = mark::read(&self.mark);
-        let asked = self.patiently(|| opening::state(&self.pool)).await;
-        let (current, _) = self.told(asked.map_err(Failure::Sql))?;
-        opening::judge(current, &known, (&self.place, &self.mark)).map_or(Ok(()), Err)?;
-        self.sees(current)
+        let asked = self.patiently(|| opening::standing(&self.pool)).await;
+        let standing = self.told(asked.map_err(Failure::Sql))?;
+        opening::judge(&standing, &known, (&self.place, &self.mark)).map_or(Ok(()), Err)?;
+        self.sees(standing.mark)
     }
 
     /// Refuses a ledger that is behind what this process saw of it, on a machine that may never have written to it.

@@ -21,6 +21,7 @@ mod shards;
 #[expect(clippy::duplicate_mod, reason = "the queries are compiled for each database")]
 #[path = "../sql/mod.rs"]
 mod sql;
+mod succession;
 mod takeover;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use sqlx::{Connection as _, PgPool, Row as _, raw_sql};
 use super::address::PostgresAddress;
 use super::dialect::storage;
 use super::schema;
+use super::succession::{self, Succession};
 use super::transaction;
 use crate::ledger::LedgerError;
 use crate::ledger::mark::{Mark, MarkReading};
@@ -88,20 +89,32 @@ pub(super) async fn make(address: &PostgresAddress, version: i64) -> Result<i64,
     Ok(version)
 }
 
-/// Which ledger this is, how far it has come, and its time.
-pub(super) async fn state(pool: &PgPool) -> sqlx::Result<(Mark, i64)> {
-    let mut reader = transaction::read(pool).await?;
-    let row = raw_sql("SELECT id, generation FROM meta").fetch_one(&mut *reader).await?;
-    let mark = Mark { id: row.try_get(0)?, generation: row.try_get(1)? };
-    Ok((mark, transaction::moment(&mut reader).await?))
+/// A ledger as it stands.
+pub(super) struct Standing {
+    /// Which it is, and how far it has come.
+    pub(super) mark: Mark,
+    /// Its time, in microseconds.
+    pub(super) now: i64,
+    succession: Succession,
 }
 
-/// Why a ledger is behind what this machine knows of it; nothing if it is not. A machine that never wrote knows nothing.
-pub(super) fn judge(current: Mark, known: &MarkReading, (place, mark): (&str, &Path)) -> Option<LedgerError> {
-    let reason = match known {
-        MarkReading::Nothing => return None,
-        known => current.against(known)?,
+/// How the ledger stands.
+pub(super) async fn standing(pool: &PgPool) -> sqlx::Result<Standing> {
+    const ASKED: &str = concat!("SELECT id, generation, ", succession::columns!(), " FROM meta");
+    let mut reader = transaction::read(pool).await?;
+    let row = raw_sql(ASKED).fetch_one(&mut *reader).await?;
+    let mark = Mark { id: row.try_get(0)?, generation: row.try_get(1)? };
+    Ok(Standing { mark, now: transaction::moment(&mut reader).await?, succession: Succession::of(&row)? })
+}
+
+/// Why a ledger is behind what this machine knows of it, or may be behind what others know; nothing if it is not. A machine
+/// that never wrote knows nothing.
+pub(super) fn judge(standing: &Standing, known: &MarkReading, (place, mark): (&str, &Path)) -> Option<LedgerError> {
+    let behind = match known {
+        MarkReading::Nothing => None,
+        known => standing.mark.against(known),
     };
+    let reason = behind.or_else(|| standing.succession.doubt())?;
     Some(LedgerError::NotNewest { path: place.to_owned(), reason, mark: mark.display().to_string() })
 }
 

@@ -13,6 +13,7 @@ use super::dialect::storage;
 use super::ledger::microseconds;
 use super::opening;
 use super::sql::Now;
+use super::succession::Succession;
 use super::transaction::{self, Turn};
 use crate::failpoint;
 use crate::ledger::LedgerError;
@@ -81,14 +82,19 @@ impl Pen {
             Some(connection) => self.connection.insert(connection),
             None => self.connection.insert(transaction::connect(&self.address).await?),
         };
-        transaction::write(connection).await
+        let turn = transaction::write(connection).await?;
+        if turn.succession.doubt().is_none() {
+            turn.succession.keep(connection, turn.version).await?;
+        }
+        Ok(turn)
     }
 
     /// Has the turn, unless the database does not know any more what it knew: another one may have taken its place; or
     /// somebody said that its tables are those of a newer version from now on.
-    fn took(&mut self, Turn { now, mark, version }: Turn) -> Result<(), LedgerError> {
+    fn took(&mut self, Turn { now, mark, version, succession }: Turn) -> Result<(), LedgerError> {
         opening::known(version, &self.place)?;
         not_behind((&self.place, mark), self.furthest)?;
+        no_doubt(&self.place, succession)?;
         (self.furthest, self.began) = (mark, (now, Instant::now()));
         self.heard.ahead.store(now - microseconds(), Ordering::Relaxed);
         self.heard.version.store(version, Ordering::Relaxed);
@@ -171,10 +177,16 @@ impl Pen {
 
 /// Refuses a ledger that is behind what this process knows of it.
 pub(super) fn not_behind((place, mark): (&str, Mark), known: Mark) -> Result<(), LedgerError> {
-    match mark.against(&MarkReading::Marks(vec![known])) {
-        None => Ok(()),
-        Some(reason) => Err(LedgerError::NotNewest { path: place.to_owned(), reason, mark: "this process".to_owned() }),
-    }
+    mark.against(&MarkReading::Marks(vec![known])).map_or(Ok(()), |reason| refused(place, reason))
+}
+
+/// Refuses a ledger that may be behind what others know of it.
+pub(super) fn no_doubt(place: &str, succession: Succession) -> Result<(), LedgerError> {
+    succession.doubt().map_or(Ok(()), |reason| refused(place, reason))
+}
+
+fn refused(place: &str, reason: String) -> Result<(), LedgerError> {
+    Err(LedgerError::NotNewest { path: place.to_owned(), reason, mark: "this process".to_owned() })
 }
 
 /// The commits of one writer, which the database counts in the same transaction.

@@ -10,8 +10,9 @@ use sqlx::{SqlSafeStr, raw_sql};
 /// The tables as they are with SQLite, in PostgreSQL's words, and what stands there in files: locks and copies.
 const FIRST: &str = include_str!("schema.sql");
 
-/// What a projection made of all rows of a run.
+/// What a projection made of all rows of a run, and the server that the ledger was last written on.
 const SECOND: &str = "
+    ALTER TABLE meta ADD COLUMN timeline BIGINT, ADD COLUMN confirmed BOOLEAN;
     CREATE TABLE figures (
         run BIGINT PRIMARY KEY REFERENCES runs (key),
         figures BYTEA NOT NULL
@@ -20,13 +21,15 @@ const SECOND: &str = "
 
 /// The version of the tables that have a place for figures.
 pub(super) const WITH_FIGURES: i64 = 2;
+/// The version of the tables that have a place for the server that they were last written on.
+pub(super) const WITH_SERVER: i64 = 2;
 
 /// The version of the tables that this version makes.
 pub(super) const NEWEST: i64 = 2;
 
 /// All migrations, the first first.
 fn migrations() -> Vec<Migration> {
-    let steps = [("the ledger", FIRST), ("figures of runs", SECOND)];
+    let steps = [("the ledger", FIRST), ("figures of runs, and the server", SECOND)];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
     };

@@ -6,6 +6,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, PgPool, Row as _, raw_sql};
 use super::address::PostgresAddress;
 use super::dialect::Reader;
 use super::pen::Commits;
+use super::succession::{self, Succession};
 use crate::ledger::mark::Mark;
 
 /// A transaction that reads, and sees one state of the ledger from its first look on.
@@ -27,13 +28,15 @@ macro_rules! moment {
     };
 }
 
-/// With the turn to write, which a transaction has until it ends, and once it has it the time of the database, its mark and
-/// the version of its tables: all in one message. The number is the one lock of the ledger: the letters `campaign`.
+/// With the turn to write, which a transaction has until it ends, and once it has it the time of the database, its mark, the
+/// version of its tables and the server: all in one message. The number is the one lock of the ledger: the letters `campaign`.
 const TURN: &str = concat!(
     write!(),
     "; SELECT pg_advisory_xact_lock(7161125211933861742); ",
     moment!(),
-    " AS now, id, generation, (SELECT max(version) FROM _sqlx_migrations) AS version FROM meta"
+    " AS now, id, generation, (SELECT max(version) FROM _sqlx_migrations) AS version, ",
+    succession::columns!(),
+    " FROM meta"
 );
 
 /// Who writes no more for so long is no writer any more, in microseconds.
@@ -48,6 +51,8 @@ pub(super) struct Turn {
     pub(super) mark: Mark,
     /// The version of its tables.
     pub(super) version: i64,
+    /// The server, and the one before.
+    pub(super) succession: Succession,
 }
 
 /// A connection of its own.
@@ -70,7 +75,8 @@ pub(super) async fn write(connection: &mut PgConnection) -> sqlx::Result<Turn> {
     let answers = raw_sql(TURN).fetch_all(connection).await?;
     let turn = answers.last().ok_or(sqlx::Error::RowNotFound)?;
     let mark = Mark { id: turn.try_get("id")?, generation: turn.try_get("generation")? };
-    Ok(Turn { now: turn.try_get("now")?, mark, version: turn.try_get("version")? })
+    let succession = Succession::of(turn)?;
+    Ok(Turn { now: turn.try_get("now")?, mark, version: turn.try_get("version")?, succession })
 }
 
 /// The time of the database.
