@@ -215,7 +215,7 @@ impl PostgresLedger {
     /// The lock that a right to rows goes by, and others that this process has.
     pub(super) fn proof(&self, epoch: Epoch, others: &[Lock]) -> Proof {
         let own = self.locks.leases.lock_of(epoch);
-        own.into_iter().chain(others.iter().map(|lock| (lock.name.clone(), lock.holder))).collect()
+        own.into_iter().map(|(_, holder)| holder).chain(others.iter().map(|lock| lock.holder)).collect()
     }
 
     /// Whether something may leave by this right at this moment.

@@ -1,13 +1,11 @@
 //! The places at which blocks are drawn: a lock each, which is let go of when its process ends, however it ends.
 
-use super::change::Failure;
-use super::dialect::{Adapter, Connection, Lock};
-use super::statement::query;
+use super::dialect::{Adapter, Lock};
 use crate::ledger::{LedgerError, Rows, Run, hold};
 
-/// Locks that a change rests on, each with the number that this process has it under; none where the system keeps them, which
-/// takes them from nobody.
-pub(in crate::ledger) type Proof = Vec<(String, i64)>;
+/// The numbers of locks that a change rests on: each was drawn when this process took its lock; none where the system keeps
+/// them, which takes them from nobody.
+pub(in crate::ledger) type Proof = Vec<i64>;
 
 /// A place, and what was drawn there last.
 pub(super) struct Place {
@@ -48,17 +46,6 @@ pub(super) async fn free(ledger: &Adapter, campaign: &str, account: &str) -> Res
         }
         number += 1;
     }
-}
-
-/// Whether nobody else took one of these locks meanwhile.
-pub(super) async fn has_still(connection: &mut Connection, proof: &Proof) -> Result<bool, Failure> {
-    for (name, holder) in proof {
-        let known = query("SELECT holder FROM locks WHERE name = $1 AND holder = $2").bind(name).bind(*holder);
-        if known.fetch_optional(&mut *connection).await?.is_none() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 fn name(run: &Run, place: &Place) -> String {

@@ -162,12 +162,16 @@ pub(super) async fn end(
 
 /// The run without its orders, as it stands in this transaction.
 pub(super) async fn read(connection: &mut Connection, key: RunId) -> Result<Run, Failure> {
-    let row = query("SELECT * FROM runs WHERE key = $1").bind(key.0).fetch_one(connection).await?;
-    let progress = match row.try_get("progress")? {
+    of(&query("SELECT * FROM runs WHERE key = $1").bind(key.0).fetch_one(connection).await?)
+}
+
+/// The run of a record.
+pub(super) fn of(record: &Record) -> Result<Run, Failure> {
+    let progress = match record.try_get("progress")? {
         PREPARING => Progress::Open,
         progress => parse(progress)?,
     };
-    self::run(&row, progress)
+    run(record, progress)
 }
 
 /// Changes how a run stands.

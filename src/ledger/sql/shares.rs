@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::Row as _;
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::blocks;
 use super::change::{Failure, Now};
@@ -11,8 +11,9 @@ use super::envelopes;
 use super::look::look;
 use super::places::{self, Proof};
 use super::runs::{self, instant};
-use super::statement::{query, row, scalar, small};
+use super::statement::{as_small, query, row, scalar, small};
 use super::stops;
+use crate::domain::Row;
 use crate::ledger::rules::{Draws, draws, next_rows, owns};
 use crate::ledger::{
     BlockIds, Epoch, Lease, LedgerError, LedgerFuture, Ownership, Rows, Run, RunId, Seat, Share, ShareHolder, Shares,
@@ -153,11 +154,11 @@ async fn share_out(
 
 async fn draw_share(connection: &mut Connection, now: Now, draw: Draw) -> Result<Share, Failure> {
     let Draw { lease, sharing, place, by, rows, shut, proof } = draw;
+    let Drawable { run, last_drawn, kept } = drawable(&mut *connection, lease.run, &proof).await?;
     // Whoever slept since it looked may find somebody at these places by now, who keeps what they have.
-    if !places::has_still(&mut *connection, &proof).await? {
+    if !kept {
         return Ok(Share::Over);
     }
-    let run = runs::read(&mut *connection, lease.run).await?;
     match draws(&run, sharing) {
         Draws::Now => {}
         Draws::Later => return Ok(Share::InOtherHands),
@@ -174,7 +175,7 @@ async fn draw_share(connection: &mut Connection, now: Now, draw: Draw) -> Result
     if !proven && others_have_some(&mut *connection, run.key, place).await? {
         return Ok(Share::InOtherHands);
     }
-    let Some(rows) = next_rows(&run, blocks::last_drawn(&mut *connection, run.key).await?, rows) else {
+    let Some(rows) = next_rows(&run, last_drawn, rows) else {
         let in_other_hands = others_have_some(connection, run.key, place).await?;
         return Ok(if in_other_hands { Share::InOtherHands } else { Share::Through });
     };
@@ -182,6 +183,38 @@ async fn draw_share(connection: &mut Connection, now: Now, draw: Draw) -> Result
     let ids = BlockIds { rows, first };
     blocks::add(connection, now, (run.key, ids), (place, lease.epoch, Some(&by))).await?;
     Ok(Share::Fresh(rows))
+}
+
+/// A run to draw from.
+struct Drawable {
+    run: Run,
+    /// The last of its rows that somebody drew.
+    last_drawn: Option<Row>,
+    /// Whether nobody else took one of the locks meanwhile.
+    kept: bool,
+}
+
+/// All that a draw looks at, in one message: others wait for the turn meanwhile.
+async fn drawable(connection: &mut Connection, run: RunId, proof: &Proof) -> Result<Drawable, Failure> {
+    let holders = proof.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    let kept = match proof.len() {
+        0 => "0".to_owned(),
+        _ => format!("(SELECT count(*) FROM locks WHERE holder IN ({holders}))"),
+    };
+    let asked = format!(
+        "SELECT runs.*, (SELECT last_row FROM blocks WHERE run = {run} ORDER BY first_row DESC LIMIT 1) AS last_drawn, {kept} AS kept
+         FROM runs WHERE key = {run}",
+        run = run.0
+    );
+    // Numbers alone are put into it.
+    let record = sqlx::raw_sql(AssertSqlSafe(asked)).fetch_one(connection).await?;
+    let (last_drawn, kept): (Option<i64>, i64) = (record.try_get("last_drawn")?, record.try_get("kept")?);
+    let last_drawn = last_drawn.map(as_small).transpose()?.map(Row::new);
+    Ok(Drawable {
+        run: runs::of(&record)?,
+        last_drawn,
+        kept: usize::try_from(kept).is_ok_and(|kept| kept == proof.len()),
+    })
 }
 
 /// Takes over what processes had which are gone, with doubt about what they had begun; tells how many envelopes that are.
