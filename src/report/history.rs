@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::rows_page::{ListedRow, listed_rows};
 use super::Recipient;
+use super::rows_page::{ListedRow, listed_rows};
 use crate::delivery::Snapshot;
 use crate::domain::{MessageId, Outcome, Phone, Receipt, Row};
 use crate::ledger::{AskedRow, Change, EnvelopeRecord, Ledger, LedgerError, RowEvents, Run, State};

@@ -42,7 +42,8 @@ use axum::response::{IntoResponse as _, Response};
 use crate::door::Hosts;
 
 /// What a browser lets a page do: use what this door has, and nothing else; no script or style that stands in the page itself.
-const POLICY: &str = "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'";
+const POLICY: &str =
+    "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// The own door, with what is behind it; it answers those who come by one of its names.
 pub fn own_door(behind: Router, hosts: Hosts) -> Router {

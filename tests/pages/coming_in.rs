@@ -3,7 +3,8 @@
 use crate::support::{Browser, Folder, Gateway, Server, campaign, in_files};
 
 /// The pages of a run with its rows, with every way that leads to one.
-const PAGES: [&str; 6] = ["/", "/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/2", "/runs/sale@1/campaign", "/runs/sale@1/preview"];
+const PAGES: [&str; 6] =
+    ["/", "/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/2", "/runs/sale@1/campaign", "/runs/sale@1/preview"];
 
 /// A campaign that was sent to three people.
 fn sent(gateway: &Gateway) -> Folder {
@@ -30,7 +31,8 @@ fn a_stranger_sees_no_page_and_learns_how_to_get_a_link() {
         assert!(page.one("pre").text.contains("campaign serve link --for NAME"), "{path}");
         assert!(!answered.body.contains("sale@1") && answered.header("set-cookie").is_empty(), "{path}");
     }
-    for path in ["/runs/sale@1/stop", "/runs/sale@1/resolve", "/schedules/sale/pause", "/opt-outs", "/runs/sale@1/find"] {
+    for path in ["/runs/sale@1/stop", "/runs/sale@1/resolve", "/schedules/sale/pause", "/opt-outs", "/runs/sale@1/find"]
+    {
         assert_eq!(stranger.post(path, &[], &[("count", "1")]).status, 403, "{path}");
     }
 }
@@ -105,10 +107,12 @@ fn under_a_strangers_name_nobody_is_answered_whatever_cookie_they_have() {
 fn who_is_shown_out_is_out_at_once_and_nobody_else_is() {
     let sale = sent(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
-    let (olha, ivan) = (Browser::by(&server, &link(&sale, &["Olha", "--decide"])), Browser::by(&server, &link(&sale, &["Ivan"])));
+    let (olha, ivan) =
+        (Browser::by(&server, &link(&sale, &["Olha", "--decide"])), Browser::by(&server, &link(&sale, &["Ivan"])));
     let unused = link(&sale, &["Olha"]);
     let listed = sale.campaign(&["serve", "list", "--json"]).json_list();
-    let named = |name: &str| listed.as_array().expect("a list").iter().find(|one| one["name"] == name).expect("a name").clone();
+    let named =
+        |name: &str| listed.as_array().expect("a list").iter().find(|one| one["name"] == name).expect("a name").clone();
     assert_eq!((&named("Olha")["decides"], &named("Olha")["links"]), (&true.into(), &1.into()));
     assert_eq!((&named("Ivan")["decides"], &named("Ivan")["sessions"]), (&false.into(), &1.into()));
     let mut live = olha.follow("/runs/sale@1/live", None);

@@ -52,7 +52,9 @@ fn who_comes_again_with_what_it_has_is_told_only_what_changed_since() {
     let browser = Browser::first(&server);
     let first = browser.follow("/runs/sale@1/live", None).next().expect("an event");
     for part in ["standing", "counts", "doubt"] {
-        assert!(first.part(part).starts_with("<section") && browser.get("/runs/sale@1").body.contains(&first.part(part)));
+        assert!(
+            first.part(part).starts_with("<section") && browser.get("/runs/sale@1").body.contains(&first.part(part))
+        );
     }
     let mut again = browser.follow("/runs/sale@1/live", Some(&first.id));
     // Another run of the campaign changes nothing of this one; more receipts or a decision would.

@@ -113,7 +113,8 @@ impl Browser {
     fn asked(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).expect("a connection");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
-        let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        let mut request =
+            format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         if !headers.iter().any(|(name, _)| *name == "Host") {
             request += &format!("Host: {}\r\n", self.address);
         }
@@ -185,7 +186,8 @@ impl Iterator for Live {
                     return Some(told);
                 }
             }
-            self.text += &self.chunk()?;
+            let chunk = self.chunk()?;
+            self.text += &chunk;
         }
     }
 }

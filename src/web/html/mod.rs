@@ -18,6 +18,8 @@ mod pieces;
 mod read_html;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod served_samples;
 mod templates;
 
 pub use assets::{ASSETS, Asset};

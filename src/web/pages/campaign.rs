@@ -99,10 +99,7 @@ async fn findings(look: &Look, file: &FilePath) -> (Vec<Finding>, bool) {
 
 /// A campaign that is looked at as `check` does, one after another; nothing where that takes long. A list that is no file is
 /// not fetched.
-pub(super) async fn checked(
-    look: &Look,
-    file: &FilePath,
-) -> Option<Result<(Arc<Inputs>, CheckedCampaign), Error>> {
+pub(super) async fn checked(look: &Look, file: &FilePath) -> Option<Result<(Arc<Inputs>, CheckedCampaign), Error>> {
     let looking = async {
         let _turn = look.pages.looking.lock().await;
         let (adapters, now) = (&look.pages.adapters, look.pages.now());

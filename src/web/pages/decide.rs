@@ -14,9 +14,7 @@ use crate::audience::parse;
 use crate::domain::RowSet;
 use crate::ledger::Run;
 use crate::report::{DOUBTFUL, RunView, is_owned};
-use crate::runs::{
-    self, Decision, OptOutTerms, Resolution, RowChoice, ScheduleOrder, blocking, change_armed,
-};
+use crate::runs::{self, Decision, OptOutTerms, Resolution, RowChoice, ScheduleOrder, blocking, change_armed};
 
 /// The longest reason that somebody may give.
 const WHY: usize = 500;

@@ -155,7 +155,8 @@ fn calendar(look: &Look, armed: &[ArmedView], now: Timestamp) -> Vec<Day> {
     let mut due: Vec<(Timestamp, &str)> = Vec::new();
     for view in armed.iter().filter(|view| view.state == ArmedState::Armed) {
         let Some(schedule) = &view.schedule else { continue };
-        let coming = schedule.after(now.max(view.armed.since)).take_while(|occurrence| occurrence.at < until).take(MOST);
+        let coming =
+            schedule.after(now.max(view.armed.since)).take_while(|occurrence| occurrence.at < until).take(MOST);
         due.extend(coming.map(|occurrence| (occurrence.at, view.armed.name.as_str())));
     }
     due.sort_unstable();

@@ -183,8 +183,7 @@ async fn rows_of_number(look: &Look, run: &Run, wanted: &str) -> Result<Vec<List
     let frozen = FrozenInputs::of(&copies)?;
     let region = frozen.brief.region;
     let international = || parse(&format!("+{}", wanted.trim_start_matches('+')), None);
-    let phone: Phone =
-        parse(wanted, region).or_else(|_| international()).map_err(|_| Refusal::Wrong(Wrong::Search))?;
+    let phone: Phone = parse(wanted, region).or_else(|_| international()).map_err(|_| Refusal::Wrong(Wrong::Search))?;
     let found = blocking(move || recipients(&copies, &frozen, RecipientKey::Number(phone))).await?;
     let mut rows: Vec<Row> = found.map_err(Error::from)?.into_iter().map(|recipient| recipient.row).collect();
     rows.truncate(FOUND);

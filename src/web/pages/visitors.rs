@@ -277,7 +277,8 @@ mod tests {
     fn a_link_lets_in_once_and_within_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let visitors = Visitors::of(folder.path());
-        let (link, late) = (visitors.invite("Olha", true, at(0)).unwrap(), visitors.invite("Ivan", false, at(0)).unwrap());
+        let (link, late) =
+            (visitors.invite("Olha", true, at(0)).unwrap(), visitors.invite("Ivan", false, at(0)).unwrap());
         assert_eq!(visitors.enter("another", at(1)).unwrap(), None);
         let (visitor, session) = visitors.enter(&link, at(1)).unwrap().expect("let in");
         assert_eq!(visitor, olha());
@@ -331,7 +332,9 @@ mod tests {
 
     #[test]
     fn a_name_is_some_signs_on_one_line() {
-        for (name, fits) in [("Olha", true), ("Ольга К.", true), ("", false), (" a", false), ("a\nb", false), ("a\u{202e}", false)] {
+        for (name, fits) in
+            [("Olha", true), ("Ольга К.", true), ("", false), (" a", false), ("a\nb", false), ("a\u{202e}", false)]
+        {
             assert_eq!(is_name(name), fits, "{name}");
         }
         assert!(!is_name(&"a".repeat(65)));

@@ -34,10 +34,7 @@ fn kinds() -> BTreeMap<&'static str, Vec<String>> {
         ("pages-armed", owned(&["armed", "paused", "changed"])),
         ("pages-order", owned(&["stop", "pause", "resume", "suppress", "sent", "not-sent", "send-again"])),
         ("pages-done", owned(&["stop", "not-sending", "resolve", "pause", "resume", "suppress", "suppressed"])),
-        (
-            "pages-change",
-            owned(&["found", "not_found", "unresolved", "sent", "not_sent", "send_again", "retry"]),
-        ),
+        ("pages-change", owned(&["found", "not_found", "unresolved", "sent", "not_sent", "send_again", "retry"])),
     ])
 }
 
