@@ -11,8 +11,9 @@ fn read(part: &str) -> Html {
 fn counts(part: &Html) -> std::collections::BTreeMap<String, u64> {
     let counted = part.of_class("count").into_iter().map(|count| {
         let class = count.attribute("class").rsplit("count-").next().expect("a state").to_owned();
-        let number: String = count.words().chars().take_while(|c| c.is_ascii_digit() || *c == '\u{202f}').collect();
-        (class, number.replace('\u{202f}', "").parse().expect("a number"))
+        let words = count.words();
+        let number = words.split(|c: char| c.is_alphabetic()).next().expect("a number").replace(' ', "");
+        (class, number.parse().expect("a number"))
     });
     counted.collect()
 }

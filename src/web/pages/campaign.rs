@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::fields::encoded;
 use super::look::Look;
 use super::refusal::Refusal;
+use crate::calendar::Occurrence;
 use crate::delivery::FrozenInputs;
 use crate::finding::{Finding, rules};
 use crate::manifest::Day;
@@ -89,7 +90,7 @@ async fn text_of(file: PathBuf) -> Result<Option<String>, Refusal> {
 
 /// What is found of a campaign, and whether that is not known yet.
 async fn findings(look: &Look, file: &FilePath) -> (Vec<Finding>, bool) {
-    match checked(look, file).await {
+    match checked(look, file, None).await {
         Some(Ok((_, checked))) => (checked.findings, false),
         Some(Err(Error::Findings(findings) | Error::UnknownGateway { findings, .. })) => (findings, false),
         Some(Err(error)) => (vec![Finding::new(&rules::CHECK, (look.pages.explain)(error))], false),
@@ -97,14 +98,25 @@ async fn findings(look: &Look, file: &FilePath) -> (Vec<Finding>, bool) {
     }
 }
 
-/// A campaign that is looked at as `check` does, one after another; nothing where that takes long. A list that is no file is
-/// not fetched.
-pub(super) async fn checked(look: &Look, file: &FilePath) -> Option<Result<(Arc<Inputs>, CheckedCampaign), Error>> {
+/// Looks at a campaign as `check` does, with its whole list, one after another; nothing where that takes long. A list that is
+/// no file is not fetched. What is armed is looked at as this occurrence of it sends it.
+pub(super) async fn checked(
+    look: &Look,
+    file: &FilePath,
+    occurrence: Option<Occurrence>,
+) -> Option<Result<(Arc<Inputs>, CheckedCampaign), Error>> {
     let looking = async {
         let _turn = look.pages.looking.lock().await;
         let (adapters, now) = (&look.pages.adapters, look.pages.now());
         let (file, profiles) = (file.to_owned(), adapters.profiles.clone());
-        let inputs = Arc::new(blocking(move || Inputs::load(&file, None, &profiles, Day::Of(now))).await??);
+        let load = move || match occurrence {
+            Some(occurrence) => {
+                let day = Day::Coming(occurrence.nominal.date());
+                Inputs::load(&file, None, &profiles, day).map(|inputs| inputs.of_occurrence(&occurrence))
+            }
+            None => Inputs::load(&file, None, &profiles, Day::Of(now)),
+        };
+        let inputs = Arc::new(blocking(load).await??);
         let files = OwnFiles { state: &adapters.state, profiles: &adapters.profiles };
         let explain = |error| (look.pages.explain)(error);
         let heard = (&adapters.observer, now);

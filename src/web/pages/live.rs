@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::look::Look;
+use super::refusal::Refusal;
 use super::run::{PARTS, View, run_page};
 use super::watched::Reading;
 use crate::ledger::{LedgerError, RunId};
@@ -126,7 +127,8 @@ impl Open {
             }
         };
         let view = View { run: run_page(&self.look, &reading), done: None };
-        let made: Result<Vec<String>, _> = PARTS.iter().map(|(_, template)| self.look.page(template, &view)).collect();
+        let part = |template: &str| Ok(self.look.page(template, &view)?.trim().to_owned());
+        let made: Result<Vec<String>, Refusal> = PARTS.iter().map(|(_, template)| part(template)).collect();
         let made = made.map_err(|refusal| tracing::warn!("a part of a page cannot be made: {refusal:?}")).ok()?;
         let id = id(&made);
         if id == self.id {
