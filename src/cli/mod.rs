@@ -137,7 +137,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Ledger(command) => ledger::ledger(context, command).await,
         Command::Schedule(command) => schedule::schedule(context, command).await,
         Command::Sandbox(args) => sandbox::sandbox(context, args).await,
-        Command::Serve(args) => serve::serve(context, args).await,
+        Command::Serve(args) => serve::command(context, args).await,
         Command::Worker(args) => worker::worker(context, args).await,
         Command::Connector(args) => connector::connector(context, args).await,
         Command::Schema { of } => Ok(shell::schema(context, of)),

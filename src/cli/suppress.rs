@@ -163,5 +163,6 @@ fn terms(args: &TermsArgs) -> Result<OptOutTerms, Failure> {
         let what = "`--campaign` takes a campaign's name, 1 to 64 of a-z, 0-9 and -";
         return Err(Failure::wrong(format!("{what}; `{}` is none", one_line(name))));
     }
-    Ok(OptOutTerms { campaign: campaign.clone(), reason: reason.clone(), region: number::region(region.as_deref())? })
+    let (campaign, reason, region) = (campaign.clone(), reason.clone(), number::region(region.as_deref())?);
+    Ok(OptOutTerms { campaign, reason, region, by: None })
 }

@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 
 use super::Recipient;
+use super::rows_page::{ListedRow, listed_rows};
 use crate::delivery::Snapshot;
 use crate::domain::{MessageId, Outcome, Phone, Receipt, Row};
-use crate::ledger::{AskedRow, Change, EnvelopeRecord, Ledger, LedgerError, RowEvents, Run, State, Walk};
+use crate::ledger::{AskedRow, Change, EnvelopeRecord, Ledger, LedgerError, RowEvents, Run, State};
 
 /// What is known of one message, and how it came to that.
 #[derive(Clone, Debug)]
@@ -87,23 +88,25 @@ impl History {
         // A number that is there more than once was sent to in one of its rows.
         let sent_to = recipients.iter().find(|recipient| snapshot.states.recorded(recipient.row).is_some());
         let Some(&Recipient { row, phone }) = sent_to.or(recipients.first()) else { return Ok(None) };
-        let events = snapshot.states.events();
-        let mut entries = attempts(ledger, run, row, events).await?;
-        let questions = ledger.asked_rows(run.key).await?.into_iter().filter(|question| question.row == row);
-        entries.extend(
-            questions.map(|question| HistoryEntry { at: question.last_at, what: Incident::Questions(question) }),
-        );
-        entries.extend(events.of(row).iter().map(|event| HistoryEntry {
-            at: event.at,
-            what: Incident::Change { envelope: event.envelope, change: event.change.clone() },
-        }));
-        let rows = row.get()..row.get().saturating_add(1);
-        let told = ledger.receipts(run.key, rows).await?.into_iter().flat_map(|(_, receipts)| receipts);
-        entries.extend(told.map(|kept| HistoryEntry { at: kept.at, what: Incident::Receipt(kept.receipt) }));
-        entries.sort_by_key(|entry| entry.at);
         let state = snapshot.state(row);
         // One that was left out after an attempt may have come to something else since.
         let left_out = snapshot.left_out.of(row).filter(|(out, _)| *out == state).map(|(_, why)| why.to_owned());
+        let entries = entries(ledger, run, row, snapshot.states.events()).await?;
+        Ok(Some(Self { row, phone, state, left_out, entries }))
+    }
+
+    /// The history of the message of a row, read without the rest of the run; its number is known where it was sent to.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn of_row(ledger: &dyn Ledger, run: &Run, owned: bool, row: Row) -> Result<Option<Self>, LedgerError> {
+        let Some(ListedRow { phone, state, .. }) = listed_rows(ledger, run, owned, &[row]).await?.pop() else {
+            return Ok(None);
+        };
+        let left_out = ledger.left_out(run.key).await?;
+        let events = RowEvents::from(ledger.events(run.key).await?).leaving_out(&left_out);
+        let left_out = left_out.of(row).filter(|(out, _)| *out == state).map(|(_, why)| why.to_owned());
+        let entries = entries(ledger, run, row, &events).await?;
         Ok(Some(Self { row, phone, state, left_out, entries }))
     }
 
@@ -132,6 +135,28 @@ impl History {
     }
 }
 
+/// What happened to the message of a row, in the order of time.
+async fn entries(
+    ledger: &dyn Ledger,
+    run: &Run,
+    row: Row,
+    events: &RowEvents,
+) -> Result<Vec<HistoryEntry>, LedgerError> {
+    let mut entries = attempts(ledger, run, row, events).await?;
+    let questions = ledger.asked_rows(run.key).await?.into_iter().filter(|question| question.row == row);
+    entries
+        .extend(questions.map(|question| HistoryEntry { at: question.last_at, what: Incident::Questions(question) }));
+    entries.extend(events.of(row).iter().map(|event| HistoryEntry {
+        at: event.at,
+        what: Incident::Change { envelope: event.envelope, change: event.change.clone() },
+    }));
+    let rows = row.get()..row.get().saturating_add(1);
+    let told = ledger.receipts(run.key, rows).await?.into_iter().flat_map(|(_, receipts)| receipts);
+    entries.extend(told.map(|kept| HistoryEntry { at: kept.at, what: Incident::Receipt(kept.receipt) }));
+    entries.sort_by_key(|entry| entry.at);
+    Ok(entries)
+}
+
 /// The attempts to send a row, with what came of each.
 async fn attempts(
     ledger: &dyn Ledger,
@@ -140,15 +165,19 @@ async fn attempts(
     events: &RowEvents,
 ) -> Result<Vec<HistoryEntry>, LedgerError> {
     let mut entries = Vec::new();
-    let mut envelopes = Walk::over(ledger, run.key);
-    while let Some(envelope) = envelopes.next().await? {
-        let Some(index) = envelope.rows.iter().position(|sent| sent.row == row) else { continue };
-        let id = run.id(row, events.order(row, envelope.envelope));
-        entries.extend(attempt(&envelope, index, id));
-        if let Some((at, _)) = envelope.settled
-            && let Some(body) = ledger.evidence(run.key, envelope.envelope).await?
-        {
-            entries.push(HistoryEntry { at, what: Incident::Answer { envelope: envelope.envelope, body } });
+    for summary in ledger.envelope_summaries(run.key).await? {
+        if row < summary.first || row > summary.last {
+            continue;
+        }
+        for envelope in ledger.envelopes(run.key, summary.envelope..=summary.envelope).await? {
+            let Some(index) = envelope.rows.iter().position(|sent| sent.row == row) else { continue };
+            let id = run.id(row, events.order(row, envelope.envelope));
+            entries.extend(attempt(&envelope, index, id));
+            if let Some((at, _)) = envelope.settled
+                && let Some(body) = ledger.evidence(run.key, envelope.envelope).await?
+            {
+                entries.push(HistoryEntry { at, what: Incident::Answer { envelope: envelope.envelope, body } });
+            }
         }
     }
     Ok(entries)

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
 use crate::domain::{MsgId, OperationKind, Outcome, Phone, Row};
@@ -16,8 +17,9 @@ use crate::ledger::{
 
 /// Envelopes that are read at once.
 const BLOCK: u32 = 64;
-/// Rows whose receipts are read at once.
+/// Rows whose receipts are read at once, and where few rows are wanted: those of a record.
 const RECEIPTS: u32 = 4_096;
+const RECEIPTS_OF_FEW: u32 = 32;
 
 /// What became of a row that was sent.
 #[derive(Clone, Debug)]
@@ -99,6 +101,8 @@ pub struct RowRecords<'a> {
     receipts: FxHashMap<Row, Vec<KeptReceipt>>,
     /// The first row whose receipts were not read yet.
     unread: u32,
+    /// Of how many rows receipts are read at once.
+    receipts_at_once: u32,
 }
 
 impl<'a> RowRecords<'a> {
@@ -107,20 +111,46 @@ impl<'a> RowRecords<'a> {
     /// # Errors
     /// When the ledger cannot be read, or the run was purged.
     pub async fn new(ledger: &'a dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+        Self::over(ledger, run, owned, None).await
+    }
+
+    /// The same for a few rows of the run alone: nothing is read of envelopes that have none of them.
+    ///
+    /// # Errors
+    /// As for [`RowRecords::new`].
+    pub async fn of_few(
+        ledger: &'a dyn Ledger,
+        run: &Run,
+        owned: bool,
+        rows: &RoaringBitmap,
+    ) -> Result<Self, LedgerError> {
+        Self::over(ledger, run, owned, Some(rows)).await
+    }
+
+    async fn over(
+        ledger: &'a dyn Ledger,
+        run: &Run,
+        owned: bool,
+        few: Option<&RoaringBitmap>,
+    ) -> Result<Self, LedgerError> {
         LedgerError::refuse_purged(run)?;
         let (activities, run) = (Activities::read(ledger, run, owned).await?, run.key);
         let events = RowEvents::from(ledger.events(run).await?).leaving_out(&ledger.left_out(run).await?);
-        let summaries = ledger.envelope_summaries(run).await?;
+        let (block, receipts_at_once) = if few.is_some() { (1, RECEIPTS_OF_FEW) } else { (BLOCK, RECEIPTS) };
         let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
-        for summary in summaries {
-            let first = blocks.entry(summary.envelope / BLOCK).or_insert(summary.first);
-            *first = summary.first.min(*first);
+        for summary in ledger.envelope_summaries(run).await? {
+            let within = summary.first.get()..=summary.last.get();
+            if few.is_none_or(|rows| rows.range_cardinality(within) > 0) {
+                let first = blocks.entry(summary.envelope / block).or_insert(summary.first);
+                *first = summary.first.min(*first);
+            }
         }
         let mut blocks: Vec<_> =
-            blocks.into_iter().map(|(block, first)| (first, block * BLOCK..=block * BLOCK + (BLOCK - 1))).collect();
+            blocks.into_iter().map(|(number, first)| (first, number * block..=number * block + (block - 1))).collect();
         blocks.sort_by_key(|(first, _)| *first);
         let (attempts, receipts) = Default::default();
-        Ok(Self { ledger, run, activities, blocks: blocks.into(), attempts, events, receipts, unread: 0 })
+        let blocks = blocks.into();
+        Ok(Self { ledger, run, activities, blocks, attempts, events, receipts, unread: 0, receipts_at_once })
     }
 
     /// What is being done about the run.
@@ -142,7 +172,7 @@ impl<'a> RowRecords<'a> {
             }
         }
         if row.get() >= self.unread {
-            let rows = row.get()..row.get().saturating_add(RECEIPTS);
+            let rows = row.get()..row.get().saturating_add(self.receipts_at_once);
             self.unread = rows.end;
             self.receipts = self.ledger.receipts(self.run, rows).await?.into_iter().collect();
         }

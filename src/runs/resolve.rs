@@ -107,9 +107,10 @@ impl Resolution {
         Ok(chosen.into_iter().map(event).collect())
     }
 
-    /// What can lead to a second message needs the number of rows, said by who accepts that.
+    /// What can lead to a second message needs the number of rows, said by who accepts that; one that was said is the right one.
     fn accepted(&self, rows: u64) -> Result<(), Error> {
-        if self.decision == Decision::Sent || self.duplicates == Some(rows) {
+        let none_follow = self.decision == Decision::Sent && self.duplicates.is_none();
+        if none_follow || self.duplicates == Some(rows) {
             return Ok(());
         }
         Err(Error::DuplicatesNotAccepted { rows, said: self.duplicates })

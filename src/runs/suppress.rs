@@ -26,6 +26,8 @@ pub struct OptOutTerms {
     pub reason: Option<String>,
     /// The country of national numbers.
     pub region: Option<Region>,
+    /// Who says so; the person at this computer where nobody is named.
+    pub by: Option<String>,
 }
 
 /// What came of an import.
@@ -37,7 +39,7 @@ pub struct Import {
     pub additions: Additions,
 }
 
-/// Puts a number on the list, as the person at this computer says; tells since when it stands there, if it did before.
+/// Puts a number on the list, as somebody says; tells since when it stands there, if it did before.
 ///
 /// # Errors
 /// When the ledger cannot be written.
@@ -52,7 +54,7 @@ pub async fn suppress(
         scope: Scope::of(terms.campaign.as_deref()),
         reach: Reach::AllGateways,
         reason: terms.reason.as_deref().unwrap_or("by hand").into(),
-        source: person().into(),
+        source: terms.by.clone().unwrap_or_else(person).into(),
         at: now,
     };
     let additions = ledger.suppress(vec![opt_out.clone()]).await?;

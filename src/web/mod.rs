@@ -2,9 +2,10 @@
 //!
 //! - `health`: whether the process lives and can do its work;
 //! - `metrics`: what it counted, and how things stand in the ledger; `views` reads that now and then;
-//! - `api`: runs and schedules as JSON, for who has the token.
+//! - `api`: runs and schedules as JSON, for who has the token;
+//! - `pages`: runs and schedules to look at and to decide about, for who was let in.
 //!
-//! Pages, here and as files:
+//! What pages are made of, here and as files:
 //!
 //! - `words`: the words of pages, in English and Ukrainian;
 //! - `html`: the look of a page, and messages as phones show them;
@@ -17,12 +18,14 @@ pub mod files;
 mod health;
 pub mod html;
 mod metrics;
+mod pages;
 mod views;
 pub mod words;
 
 pub use api::{TokenFile, routes as api};
 pub use health::{Health, routes as health};
 pub use metrics::{Counted, routes as metrics};
+pub use pages::{Explain, Invited, LINK, Pages, Visitors, is_name, routes as pages};
 pub use views::Views;
 
 use std::sync::Arc;
@@ -30,11 +33,17 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::http::header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 
 use crate::door::Hosts;
+
+/// What a browser lets a page do: use what this door has, and nothing else; no script or style that stands in the page itself.
+const POLICY: &str =
+    "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// The own door, with what is behind it; it answers those who come by one of its names.
 pub fn own_door(behind: Router, hosts: Hosts) -> Router {
@@ -49,7 +58,15 @@ async fn answer_friends(State(hosts): State<Arc<Hosts>>, request: Request, next:
         false => StatusCode::NOT_FOUND.into_response(),
     };
     let headers = answer.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // What never changes under its name says so itself.
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "no-referrer"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
     answer
 }

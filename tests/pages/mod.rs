@@ -1,3 +1,7 @@
-//! What people look at in a browser: files that `preview` and `plan` write.
+//! Pages: as files, and of a server.
 
+mod browsing;
+mod coming_in;
+mod deciding;
 mod files;
+mod following;

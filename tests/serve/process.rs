@@ -14,7 +14,7 @@ fn the_first_line_tells_where_it_listens_and_both_health_checks_answer() {
     for path in ["/healthz", "/readyz"] {
         assert_eq!(server.get(path).status, 200, "{path}");
     }
-    assert_eq!(server.get("/").status, 404);
+    assert_eq!((server.get("/").status, server.get("/nothing").status), (403, 404));
     let ended = server.end("TERM").exits(0);
     assert_eq!(ended.stdout.lines().count(), 1, "{}", ended.told());
 }

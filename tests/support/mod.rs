@@ -1,5 +1,6 @@
 //! What the stories are told with: campaigns in folders, processes, gateways, results.
 
+mod browser;
 mod chance;
 #[cfg(target_os = "linux")]
 mod clock;
@@ -18,6 +19,7 @@ mod telling;
 mod terminal;
 mod wait;
 
+pub(crate) use browser::Browser;
 pub(crate) use chance::Chance;
 #[cfg(target_os = "linux")]
 pub(crate) use clock::Clock;

@@ -32,7 +32,7 @@ pub(super) use people::{FindArgs, ForgetArgs, PurgeArgs};
 pub(super) use plan::{ApproveArgs, PlanArgs};
 pub(super) use sandbox::SandboxArgs;
 pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
-pub(super) use serve::ServeArgs;
+pub(super) use serve::{LinkArgs, ServeArgs, ServeCommand};
 pub(super) use suppress::{ImportArgs, ListedArgs, NumberArgs, SuppressCommand, TermsArgs};
 pub(super) use worker::WorkerArgs;
 

@@ -3,12 +3,17 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use ipnet::IpNet;
 use reqwest::Url;
 
+use crate::web::is_name;
+
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(in crate::cli) struct ServeArgs {
+    #[command(subcommand)]
+    pub(in crate::cli) command: Option<ServeCommand>,
     /// The address of its own door, for this machine and those who look after it; port 0 picks a free one
     #[arg(long, default_value = "127.0.0.1:8040", value_name = "ADDRESS")]
     pub(in crate::cli) listen: SocketAddr,
@@ -32,6 +37,36 @@ pub(in crate::cli) struct ServeArgs {
     /// Show /metrics on a door of its own at this address, and not on the own door
     #[arg(long, value_name = "ADDRESS")]
     pub(in crate::cli) metrics: Option<SocketAddr>,
+}
+
+/// What is done about who may look at the pages of a server on this machine.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum ServeCommand {
+    /// Make a link that lets somebody in to the pages, once
+    Link(LinkArgs),
+    /// Show who may look at the pages
+    List,
+    /// Show somebody out: their links and sessions are over at once
+    Revoke {
+        /// The name that their link was for
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LinkArgs {
+    /// Whom it is for: what they decide is recorded under this name
+    #[arg(long = "for", value_name = "NAME", value_parser = person)]
+    pub(in crate::cli) name: String,
+    /// Let them stop runs, decide about rows in doubt, pause schedules and have numbers get nothing; else they look only
+    #[arg(long)]
+    pub(in crate::cli) decide: bool,
+}
+
+/// A name of a person.
+fn person(text: &str) -> Result<String, &'static str> {
+    is_name(text).then(|| text.to_owned()).ok_or("a name is 1 to 64 signs on one line")
 }
 
 /// An address that a browser can go to.

@@ -1,10 +1,12 @@
 //! `campaign serve`: the process of a server, put together from its tasks.
 //!
-//! - `hooks`: the receipts' door.
+//! - `hooks`: the receipts' door;
+//! - `visitors`: who may look at the pages.
 //!
 //! Each task runs until the shutdown, or until the ledger fails; what it does is its room's.
 
 mod hooks;
+mod visitors;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -21,7 +23,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::cli::args::ServeArgs;
+use crate::cli::args::{ServeArgs, ServeCommand};
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
@@ -31,9 +33,9 @@ use crate::door::{self, Hosts, Limits, reachable};
 use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::Metrics;
 use crate::notify;
-use crate::runs::Adapters;
+use crate::runs::{Adapters, person};
 use crate::schedule::{Daemon, Runs};
-use crate::web::{self, Counted, Health, TokenFile, Views};
+use crate::web::{self, Counted, Health, Pages, TokenFile, Views, Visitors};
 use crate::webhook;
 
 /// How long at most until what somebody armed, paused or changed is noticed.
@@ -42,7 +44,16 @@ const REFRESH: Duration = Duration::from_secs(15);
 /// The most hints of the gateway that wait to be heeded.
 const HINTS: usize = 1_024;
 
-pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Failure> {
+pub(super) async fn command(context: &Context, mut args: ServeArgs) -> Result<u8, Failure> {
+    match args.command.take() {
+        None => serve(context, args).await,
+        Some(ServeCommand::Link(link)) => visitors::link(context, &link),
+        Some(ServeCommand::List) => visitors::list(context),
+        Some(ServeCommand::Revoke { name }) => visitors::revoke(context, &name),
+    }
+}
+
+async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Failure> {
     let interrupt = context.interrupt()?;
     let metrics = Arc::new(Metrics::default());
     let ledger = context.server_ledger(&metrics).await?;
@@ -55,10 +66,12 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     let views = Arc::new(Views::new(Arc::clone(&ledger)));
     let adapters = context.adapters(Arc::clone(&ledger))?;
     let mut behind = web::health(Arc::clone(&health));
-    if let Some(token) = args.token_file {
+    if let Some(token) = args.token_file.clone() {
         let token = TokenFile::open(token).map_err(|why| Failure::wrong(format!("`--token-file`: {why}")))?;
         behind = behind.merge(web::api(Arc::clone(&views), adapters.clone(), token));
     }
+    let pages = pages(context, &args, adapters.clone(), &views);
+    behind = behind.merge(web::pages(Arc::clone(&pages)));
     let counted = web::metrics(Counted { metrics: Arc::clone(&metrics), views, clock: Timestamp::now });
     let mut tasks = Tasks::default();
     match metrics_door {
@@ -67,6 +80,11 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     }
     let hosts = Hosts::new(address, args.pages_url.as_ref().and_then(Url::host_str));
     tasks.add(|shutdown| open(listener, web::own_door(behind, hosts), shutdown));
+    tasks.add(|shutdown| async move {
+        shutdown.await;
+        pages.close().await;
+        Ok(())
+    });
     tasks.add(|shutdown| async move {
         tokio::select! {
             () = shutdown => Ok(()),
@@ -85,7 +103,7 @@ pub(super) async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Fail
     let on_told = Arc::new(move |taken| metrics.notification(taken));
     tasks.add(|shutdown| notify::keep_telling(ledger, Timestamp::now, on_told, shutdown));
 
-    tell(context, address, args.pages_url.as_ref(), hooks_at);
+    tell(context, &first_link(context, address, args.pages_url.as_ref())?, address, hooks_at);
     tasks.until(interrupt).await?;
     Ok(exit::FINE)
 }
@@ -125,9 +143,24 @@ pub(in crate::cli) fn bind(address: SocketAddr, option: &str) -> Result<(TcpList
     })
 }
 
+/// The pages, with the words of this program.
+fn pages(context: &Context, args: &ServeArgs, adapters: Adapters, views: &Arc<Views>) -> Arc<Pages> {
+    let output = context.output.clone();
+    let explain = Arc::new(move |error| output.explain(error).message);
+    let published = args.pages_url.as_ref().map(|url| url.origin().ascii_serialization());
+    Pages::new(Adapters { observer: Arc::new(|_| {}), ..adapters }, Arc::clone(views), explain, published)
+}
+
+/// The address of the pages with a link in it, for the person who starts the server: whoever can do that decides anyway.
+fn first_link(context: &Context, address: SocketAddr, pages: Option<&Url>) -> Result<String, Failure> {
+    let at = pages.map_or_else(|| format!("http://{}", reachable(address)), |url| url.origin().ascii_serialization());
+    let (visitors, now) = (Visitors::of(&context.new_state()?), Timestamp::now());
+    visitors.listen_at(&at, now).map_err(|error| visitors::unwritable(&error))?;
+    visitors::link_at(&visitors, &at, (&person(), true), now)
+}
+
 /// The first line: where it listens.
-fn tell(context: &Context, address: SocketAddr, pages: Option<&Url>, hooks: Option<SocketAddr>) {
-    let url = pages.map_or_else(|| format!("http://{}", reachable(address)), Url::to_string);
+fn tell(context: &Context, url: &str, address: SocketAddr, hooks: Option<SocketAddr>) {
     if context.output.json {
         let hooks = hooks.map(|address| format!("http://{}", reachable(address)));
         let listening = json!({ "url": url, "hooks": hooks, "listen": address, "pid": std::process::id() });

@@ -10,4 +10,4 @@ mod shared;
 
 pub use messages::Shown;
 pub use plan::{PlanPage, plan_page};
-pub use preview::{PreviewPage, preview_page};
+pub use preview::{PreviewPage, PreviewView, preview_page, preview_view};

@@ -27,8 +27,9 @@ pub struct PreviewPage<'c> {
     pub now: Timestamp,
 }
 
+/// What it shows.
 #[derive(Serialize)]
-struct View {
+pub struct PreviewView {
     name: String,
     way: String,
     file: String,
@@ -46,12 +47,22 @@ struct View {
 /// # Errors
 /// When the inputs cannot be read.
 pub fn preview_page(page: &PreviewPage<'_>, language: Language) -> Result<(String, usize), Error> {
+    let view = preview_view(page, language)?;
+    let html = render(language, Form::File, "preview.html", &view).map_err(|error| Error::Input(error.to_string()))?;
+    Ok((html, view.shown))
+}
+
+/// What the page shows.
+///
+/// # Errors
+/// When the inputs cannot be read.
+pub fn preview_view(page: &PreviewPage<'_>, language: Language) -> Result<PreviewView, Error> {
     let PreviewPage { inputs, list, findings, cost, shown, now } = page;
     let (words, brief, survey) = (Words::of(language), &inputs.campaign.brief, &list.survey);
     let Messages { shown: messages, other_findings } = messages(inputs, &survey.left_out, findings, *shown, words)?;
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
     let (shown, left_out) = (messages.len(), LeftOutTable::of(words, &survey.left_out));
-    let view = View {
+    Ok(PreviewView {
         name: brief.name.clone(),
         way: way(words, inputs),
         file: inputs.campaign.file.display().to_string(),
@@ -68,7 +79,5 @@ pub fn preview_page(page: &PreviewPage<'_>, language: Language) -> Result<(Strin
         findings: other_findings,
         messages,
         shown,
-    };
-    let html = render(language, Form::File, "preview.html", &view).map_err(|error| Error::Input(error.to_string()))?;
-    Ok((html, shown))
+    })
 }

@@ -2,11 +2,13 @@
 //!
 //! - `templates`: the templates, compiled once for each language, and how a page is made of one;
 //! - `escape`: how every word of others is written into a page;
-//! - `phone`: a message as it looks on a phone.
+//! - `phone`: a message as it looks on a phone;
+//! - `assets`: the stylesheet and the script that pages of a server load.
 //!
-//! A page loads nothing from elsewhere and holds no script of its own and no `style` attribute; a file that stands alone
-//! carries its stylesheet. Nothing here reads the ledger or decides anything.
+//! A page loads nothing from elsewhere and holds no script and no `style` attribute; a file that stands alone carries its
+//! stylesheet, and no script belongs to it. Nothing here reads the ledger or decides anything.
 
+mod assets;
 mod escape;
 mod findings;
 mod phone;
@@ -16,8 +18,11 @@ mod pieces;
 mod read_html;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod served_samples;
 mod templates;
 
+pub use assets::{ASSETS, Asset};
 pub use findings::FindingView;
 pub use phone::{Fallbacks, PhoneView};
 pub use pieces::{Piece, TextView};

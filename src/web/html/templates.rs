@@ -13,6 +13,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tera::{Context, Kwargs, State, Tera, TeraResult, Value};
 
+use super::assets::ASSETS;
 use super::escape::escape;
 use crate::web::words::{Language, Words};
 
@@ -28,12 +29,26 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("messages.html", include_str!("templates/messages.html")),
     ("preview.html", include_str!("templates/preview.html")),
     ("plan.html", include_str!("templates/plan.html")),
+    ("pages/shell.html", include_str!("templates/pages/shell.html")),
+    ("pages/pieces.html", include_str!("templates/pages/pieces.html")),
+    ("pages/stranger.html", include_str!("templates/pages/stranger.html")),
+    ("pages/entered.html", include_str!("templates/pages/entered.html")),
+    ("pages/refused.html", include_str!("templates/pages/refused.html")),
+    ("pages/front.html", include_str!("templates/pages/front.html")),
+    ("pages/run.html", include_str!("templates/pages/run.html")),
+    ("pages/part_standing.html", include_str!("templates/pages/part_standing.html")),
+    ("pages/part_counts.html", include_str!("templates/pages/part_counts.html")),
+    ("pages/part_doubt.html", include_str!("templates/pages/part_doubt.html")),
+    ("pages/rows.html", include_str!("templates/pages/rows.html")),
+    ("pages/message.html", include_str!("templates/pages/message.html")),
+    ("pages/campaign.html", include_str!("templates/pages/campaign.html")),
+    ("pages/preview.html", include_str!("templates/pages/preview.html")),
 ];
 
 /// How a page reaches who looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// By a server, which has the stylesheet too, at `/style.css`.
+    /// By a server, which has the stylesheet and the script too.
     Served,
     /// As a file that stands alone and carries its stylesheet.
     File,
@@ -69,6 +84,9 @@ pub fn render(language: Language, form: Form, template: &str, view: &impl Serial
     context.insert("alone", &(form == Form::File));
     context.insert("style", STYLE);
     context.insert("policy", POLICY.as_str());
+    let [stylesheet, script] = &ASSETS;
+    context.insert("stylesheet", &stylesheet.address());
+    context.insert("script", &script.address());
     tera.render(template, &context).map_err(|error| failed(told(&error)))
 }
 
@@ -90,7 +108,7 @@ fn compile(language: Language) -> Result<Tera, String> {
 }
 
 /// The places of a message that templates fill.
-const PLACES: [&str; 8] = ["name", "n", "of", "channel", "rows", "days", "code", "what"];
+const PLACES: [&str; 10] = ["name", "n", "of", "channel", "rows", "days", "code", "what", "who", "when"];
 
 /// What a template put into the places of a message.
 fn places(values: &Kwargs) -> TeraResult<Vec<(&'static str, String)>> {
@@ -138,13 +156,20 @@ mod tests {
         }
     }
 
+    /// The files of a folder and of those in it, with the way to them.
+    fn below(folder: &std::path::Path, way: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+        let named = |entry: std::fs::DirEntry| {
+            let name = format!("{way}{}", entry.file_name().to_string_lossy());
+            if entry.path().is_dir() { below(&entry.path(), &format!("{name}/")) } else { vec![name] }
+        };
+        entries.flat_map(named).collect()
+    }
+
     #[test]
     fn every_file_beside_the_templates_is_one_of_them() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web/html/templates");
-        let mut files: Vec<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-            .collect();
+        let mut files = below(&folder, "");
         let mut known: Vec<&str> = TEMPLATES.iter().map(|(name, _)| *name).collect();
         files.sort();
         known.sort_unstable();
@@ -154,6 +179,8 @@ mod tests {
     #[test]
     fn no_template_writes_a_style_a_script_or_something_from_elsewhere() {
         for (name, source) in TEMPLATES {
+            // But for the one of the server.
+            let source = source.replace("<script src=\"{{ script }}\" defer></script>", "");
             for refused in
                 ["style=", "<script", "onclick", "onload", "javascript:", "src=\"http", "href=\"http", "url("]
             {

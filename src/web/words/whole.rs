@@ -27,6 +27,14 @@ fn kinds() -> BTreeMap<&'static str, Vec<String>> {
             owned(&[ALREADY_SENT, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED, OPTED_OUT, CAPPED, CANCELLED, EXPIRED]),
         ),
         ("state", owned(&State::ALL.map(State::name))),
+        (
+            "pages-status",
+            owned(&["sending", "stopped", "interrupted", "open", "finished", "given_up", "replaced", "cancelled"]),
+        ),
+        ("pages-armed", owned(&["armed", "paused", "changed"])),
+        ("pages-order", owned(&["stop", "pause", "resume", "suppress", "sent", "not-sent", "send-again"])),
+        ("pages-done", owned(&["stop", "not-sending", "resolve", "pause", "resume", "suppress", "suppressed"])),
+        ("pages-change", owned(&["found", "not_found", "unresolved", "sent", "not_sent", "send_again", "retry"])),
     ])
 }
 

@@ -1,0 +1,106 @@
+//! Which rows of a run are in which state: sets, small however many rows there are.
+
+use std::collections::BTreeMap;
+
+use roaring::RoaringBitmap;
+
+use crate::delivery::Snapshot;
+use crate::domain::Row;
+use crate::ledger::{Ledger, LedgerError, Run, State};
+
+/// The rows of a run by state, as they were at one time.
+#[derive(Clone, Debug, Default)]
+pub struct RowIndex {
+    sets: BTreeMap<State, RoaringBitmap>,
+}
+
+impl RowIndex {
+    /// Reads it from all envelopes of a run; `owned` tells whether a process is sending it.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read, or the run was purged.
+    pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+        let snapshot = Snapshot::read(ledger, run, owned).await?;
+        let mut sets: BTreeMap<State, RoaringBitmap> = BTreeMap::new();
+        let (first, last) = (Row::FIRST.get(), run.last_row().get());
+        let mut known = RoaringBitmap::new();
+        for row in first..=last {
+            if let Some(state) = snapshot.states.recorded(Row::new(row)) {
+                sets.entry(state).or_default().insert(row);
+                known.insert(row);
+            }
+        }
+        for (state, _, rows) in snapshot.left_out.sets() {
+            *sets.entry(state).or_default() |= rows - &known;
+        }
+        let left_out = snapshot.left_out.rows();
+        let mut rest = RoaringBitmap::new();
+        rest.insert_range(first..=last);
+        rest -= known;
+        rest -= left_out;
+        if let Some(waits) = rest.min() {
+            *sets.entry(snapshot.state(Row::new(waits))).or_default() |= rest;
+        }
+        // A blank line of the list is no row of anybody, and counts nowhere.
+        sets.retain(|state, _| snapshot.counts.get(*state) > 0);
+        Ok(Self { sets })
+    }
+
+    /// So many rows in a state at most, or in any, from this one on; one more tells that there are more.
+    #[must_use]
+    pub fn from(&self, state: Option<State>, from: Row, most: usize) -> Vec<Row> {
+        let within = |set: &RoaringBitmap| set.range(from.get()..).take(most).collect::<Vec<u32>>();
+        let mut rows: Vec<u32> = match state {
+            Some(state) => self.sets.get(&state).map(within).unwrap_or_default(),
+            None => self.sets.values().flat_map(within).collect(),
+        };
+        rows.sort_unstable();
+        rows.truncate(most);
+        rows.into_iter().map(Row::new).collect()
+    }
+
+    /// The first of so many rows in a state, or in any, that end before this one; nothing where there are none.
+    #[must_use]
+    pub fn before(&self, state: Option<State>, before: Row, most: usize) -> Option<Row> {
+        let within = |set: &RoaringBitmap| set.range(..before.get()).rev().take(most).collect::<Vec<u32>>();
+        let mut rows: Vec<u32> = match state {
+            Some(state) => self.sets.get(&state).map(within).unwrap_or_default(),
+            None => self.sets.values().flat_map(within).collect(),
+        };
+        rows.sort_unstable_by(|one, other| other.cmp(one));
+        rows.truncate(most);
+        rows.last().copied().map(Row::new)
+    }
+
+    /// How many rows are in a state.
+    #[must_use]
+    pub fn count(&self, state: State) -> u64 {
+        self.sets.get(&state).map_or(0, RoaringBitmap::len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index() -> RowIndex {
+        let set = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
+        RowIndex { sets: [(State::Accepted, set(&[2, 3, 6, 7])), (State::Rejected, set(&[4, 5, 8]))].into() }
+    }
+
+    fn rows(state: Option<State>, from: u32, most: usize) -> Vec<u32> {
+        index().from(state, Row::new(from), most).into_iter().map(Row::get).collect()
+    }
+
+    #[test]
+    fn a_page_begins_at_any_row_and_goes_back_by_as_many() {
+        assert_eq!(rows(None, 2, 4), [2, 3, 4, 5]);
+        assert_eq!(rows(None, 6, 9), [6, 7, 8]);
+        assert_eq!(rows(Some(State::Rejected), 5, 9), [5, 8]);
+        assert_eq!(rows(Some(State::InDoubt), 2, 9), [0; 0]);
+        let before = |state, before, most| index().before(state, Row::new(before), most).map(Row::get);
+        assert_eq!(before(None, 8, 3), Some(5));
+        assert_eq!(before(Some(State::Accepted), 7, 2), Some(3));
+        assert_eq!(before(Some(State::Accepted), 2, 2), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! A few rows of a run with what became of each, read without the rest of the run.
+
+use jiff::Timestamp;
+use roaring::RoaringBitmap;
+
+use super::row_records::{RowRecord, RowRecords};
+use crate::domain::{Outcome, Phone, Row};
+use crate::ledger::{Ledger, LedgerError, Run, State};
+
+/// A row as a list of rows shows it.
+#[derive(Clone, Debug)]
+pub struct ListedRow {
+    /// The row.
+    pub row: Row,
+    /// The number that its message went to; nothing where none did, or the number was forgotten.
+    pub phone: Option<Phone>,
+    /// Its state.
+    pub state: State,
+    /// Why it is in that state, in the words of the gateway or of who left it out.
+    pub reason: Option<String>,
+    /// When its last attempt began.
+    pub sent_at: Option<Timestamp>,
+}
+
+/// These rows of a run, which come in ascending order.
+///
+/// # Errors
+/// When the ledger cannot be read, or the run was purged.
+pub async fn listed_rows(
+    ledger: &dyn Ledger,
+    run: &Run,
+    owned: bool,
+    rows: &[Row],
+) -> Result<Vec<ListedRow>, LedgerError> {
+    let few: RoaringBitmap = rows.iter().map(|row| row.get()).collect();
+    let left_out = ledger.left_out(run.key).await?;
+    let mut records = RowRecords::of_few(ledger, run, owned, &few).await?;
+    let mut listed = Vec::with_capacity(rows.len());
+    for row in rows {
+        let record = records.take(*row).await?;
+        let out = left_out.of(*row);
+        let (state, reason) = match &record {
+            Some(record) => (record.state, reason(record)),
+            None => (records.activity().unattempted(out.map(|(state, _)| state)), None),
+        };
+        let out = out.filter(|(of, _)| *of == state).map(|(_, why)| why.to_owned());
+        let sent_at = record.as_ref().map(|record| record.begun_at);
+        let phone = record.as_ref().and_then(|record| record.phone);
+        listed.push(ListedRow { row: *row, phone, state, reason: out.or(reason), sent_at });
+    }
+    Ok(listed)
+}
+
+/// Why a message is not where it should be, as it was told last.
+fn reason(record: &RowRecord) -> Option<String> {
+    let told = record.told.as_ref().and_then(|told| told.last.receipt.error.clone());
+    let answered = record.settled.as_ref().and_then(|(_, outcome)| match outcome {
+        Outcome::Rejected { error } => Some(error.clone()),
+        Outcome::NotSent { reason } | Outcome::InDoubt { reason } => Some(reason.to_string()),
+        Outcome::Accepted { .. } | Outcome::Queued { .. } => None,
+    });
+    told.or(answered)
+}

@@ -1,0 +1,69 @@
+// The script of the pages. Every page works without it, by reloading.
+"use strict";
+
+// How long somebody who listens is left alone between two sentences.
+const QUIET = 10_000;
+
+/** Whether somebody is at work in a part, so that it stays as it is for now. */
+function isBusy(part) {
+  const fields = part.querySelectorAll("input:not([type=hidden]), textarea, select");
+  return part.contains(document.activeElement) || [...fields].some((field) => field.value !== field.defaultValue);
+}
+
+/** The parts that wait until nobody is at work in them. */
+const waiting = new Map();
+
+/** Puts a part in the place of the one of its name. */
+function replace(name, html) {
+  const part = document.getElementById(name);
+  if (!part) return;
+  if (isBusy(part)) {
+    waiting.set(name, html);
+    return;
+  }
+  waiting.delete(name);
+  const made = document.createElement("template");
+  made.innerHTML = html;
+  part.replaceWith(made.content);
+}
+
+/** Says the sentence to who listens instead of looking, and not too often. */
+function speak(said) {
+  const sentence = document.querySelector("[data-sentence]");
+  const voice = document.getElementById("voice");
+  if (!sentence || !voice || Date.now() - said.at < QUIET) return;
+  const words = sentence.textContent.trim();
+  if (words === said.words) return;
+  voice.textContent = words;
+  said.words = words;
+  said.at = Date.now();
+}
+
+/** Has the parts of a page follow what happens. */
+function follow(main) {
+  const said = { words: "", at: Date.now() };
+  const source = new EventSource(main.dataset.live);
+  source.addEventListener("parts", (event) => {
+    for (const [name, html] of Object.entries(JSON.parse(event.data))) replace(name, html);
+    speak(said);
+  });
+  // Who looked was shown out, or the server ends.
+  source.addEventListener("gone", () => {
+    source.close();
+    location.reload();
+  });
+  document.addEventListener("focusout", () => {
+    setTimeout(() => [...waiting].forEach(([name, html]) => replace(name, html)), 0);
+  });
+  setInterval(() => speak(said), QUIET);
+}
+
+/** Asks before a form is sent that cannot be taken back. */
+function ask(event) {
+  const words = event.submitter && event.submitter.dataset.ask;
+  if (words && !confirm(words)) event.preventDefault();
+}
+
+document.addEventListener("submit", ask);
+const live = document.querySelector("[data-live]");
+if (live) follow(live);

@@ -1,0 +1,119 @@
+//! The pages of a server for the tests: every template with something in each of its places.
+
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::read_html::Html;
+use super::samples::{shapes, view as files_view};
+use super::{Form, render};
+use crate::web::words::Language;
+
+/// The templates that are pages of a server.
+const PAGES: [&str; 9] = [
+    "pages/stranger.html",
+    "pages/entered.html",
+    "pages/refused.html",
+    "pages/front.html",
+    "pages/run.html",
+    "pages/rows.html",
+    "pages/message.html",
+    "pages/campaign.html",
+    "pages/preview.html",
+];
+
+/// What the pages of a server show, with this wherever words of others stand.
+fn view(cell: &str) -> Json {
+    let counts = json!([
+        { "state": "accepted", "rows": 41_200, "path": "/runs/sale@1/rows?state=accepted" },
+        { "state": "in_doubt", "rows": 3, "path": "/runs/sale@1/rows?state=in_doubt" },
+    ]);
+    let run = json!({
+        "name": cell, "path": "/runs/sale@1", "status": "stopped", "why": cell, "sentence": cell, "sending": false,
+        "stopping": false, "rehearsal": false, "rows": 100_000, "parts": 2, "counts": counts, "doubt": 3, "kept": true,
+        "gateway": cell, "began": cell, "ended": cell,
+    });
+    let line = json!({ "name": cell, "path": "/runs/sale@1", "status": "sending", "rehearsal": true, "began": cell,
+        "rows": 3, "counts": counts });
+    let row = json!({ "row": 2, "path": "/runs/sale@1/rows/2", "to": cell, "state": "rejected", "reason": cell,
+        "known": null, "sent": cell });
+    let due = json!({ "time": "09:05", "name": cell, "path": "/schedules/sale" });
+    json!({
+        "visitor": cell, "decides": true, "form": "mark", "zone": "Europe/Kyiv", "done": cell, "told": cell, "english": cell,
+        "runs": [line], "more": 30, "reading": false,
+        "schedules": [
+            { "name": cell, "path": "/schedules/sale", "state": "armed", "next": cell },
+            { "name": cell, "path": "/schedules/sale", "state": "paused", "next": null },
+        ],
+        "calendar": [{ "day": cell, "due": [due, due] }],
+        "opt_outs": { "all": 2, "days": [{ "day": cell, "people": 2 }] },
+        "orders": [{ "at": cell, "by": cell, "order": "stop", "of": cell }],
+        "run": run, "path": "/runs/sale@1", "state": "rejected", "found": false,
+        "states": [{ "state": "rejected", "rows": 1, "path": "/runs/sale@1/rows?state=rejected", "here": true }],
+        "rows": [row], "before": "/runs/sale@1/rows", "behind": "/runs/sale@1/rows?from=52",
+        "numbers": { "shown": false, "path": "/runs/sale@1/rows?numbers=shown" },
+        "row": 2, "to": cell, "left_out": cell, "doubt": 1,
+        "entries": [{ "at": cell, "what": cell, "told": cell }],
+        "file": cell, "now": cell, "frozen": cell, "day": cell, "looking": false, "name": cell,
+        "texts": [{ "name": cell, "text": cell }], "findings": files_view(cell)["findings"],
+    })
+}
+
+fn page(language: Language, template: &str, cell: &str) -> String {
+    let mut view = view(cell);
+    match template {
+        // The name of a run stands where the whole run does elsewhere.
+        "pages/message.html" | "pages/campaign.html" => view["run"] = cell.into(),
+        "pages/preview.html" => {
+            let files = files_view(cell);
+            view.as_object_mut().unwrap().extend(files.as_object().unwrap().clone());
+        }
+        _ => {}
+    }
+    render(language, Form::Served, template, &view).unwrap()
+}
+
+#[test]
+fn every_page_of_a_server_is_sound_html_in_every_language() {
+    for template in PAGES {
+        for language in Language::ALL {
+            let page = page(language, template, "Olia");
+            let html = Html::sound(&page);
+            assert_eq!(html.one("html").attribute("lang"), language.code());
+            assert_eq!((html.all("style").len(), html.all("link").len(), html.all("script").len()), (0, 1, 1));
+            assert!(!page.contains("pages.") && !page.contains("pages-status"), "a word is missing: {template}");
+        }
+    }
+}
+
+#[test]
+fn every_field_has_its_words_and_every_form_its_mark() {
+    for template in PAGES {
+        let html = Html::sound(&page(Language::English, template, "Olia"));
+        let labels: Vec<&str> = html.all("label").into_iter().map(|label| label.attribute("for")).collect();
+        let fields = html.all("input").into_iter().filter(|field| field.attribute("type") != "hidden");
+        for field in fields {
+            assert!(labels.contains(&field.attribute("id")), "{template}: {field:?}");
+        }
+        let marks = html.all("input").into_iter().filter(|field| field.attribute("name") == "form").count();
+        assert_eq!(marks, html.all("form").len(), "{template}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn whatever_others_say_a_page_of_a_server_holds_no_element_that_no_template_wrote(
+        any in any::<String>(),
+        hostile in "(<script>alert\\(1\\)</script>|<img src=x onerror=y>|\" onclick=\"z|' style='|</pre>|</title>|<!--|\\{\\{ x \\}\\}|\u{0}|\u{202e})*",
+    ) {
+        for template in PAGES {
+            let known = shapes(&page(Language::English, template, &"я https://b.example ".repeat(9)));
+            for cell in [&any, &hostile] {
+                let page = page(Language::English, template, &format!("x{cell}"));
+                let foreign: Vec<_> = shapes(&page).difference(&known).cloned().collect();
+                prop_assert!(foreign.is_empty(), "{foreign:?}");
+            }
+        }
+    }
+}

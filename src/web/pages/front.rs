@@ -1,0 +1,179 @@
+//! The front page: runs, what is armed, who opted out, who ordered what.
+
+use axum::response::Response;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+use serde::Serialize;
+
+use super::fields::encoded;
+use super::look::Look;
+use super::opt_outs::Counted;
+use super::refusal::Refusal;
+use super::run::{Count, counts, done};
+use crate::report::RunView;
+use crate::runs::{ArmedState, ArmedView, armed_views, blocking};
+
+/// How many runs are shown; the others by `?from=`.
+const RUNS: usize = 30;
+/// How many days ahead what is armed is told.
+const AHEAD: i64 = 30;
+/// The most occurrences that are told of one schedule.
+const MOST: usize = 62;
+/// How many orders are told.
+const ORDERS: usize = 10;
+
+#[derive(Serialize)]
+struct View {
+    /// What was just done.
+    done: Option<String>,
+    runs: Vec<RunLine>,
+    /// Where the next runs are; nothing at the end.
+    more: Option<usize>,
+    /// Whether runs are being read and take long.
+    reading: bool,
+    schedules: Vec<ScheduleLine>,
+    calendar: Vec<Day>,
+    opt_outs: Option<OptOuts>,
+    orders: Vec<OrderLine>,
+}
+
+#[derive(Serialize)]
+struct RunLine {
+    name: String,
+    path: String,
+    status: &'static str,
+    rehearsal: bool,
+    began: String,
+    rows: u64,
+    counts: Vec<Count>,
+}
+
+#[derive(Serialize)]
+struct ScheduleLine {
+    name: String,
+    path: String,
+    state: &'static str,
+    next: Option<String>,
+}
+
+/// A day on which something is due.
+#[derive(Serialize)]
+struct Day {
+    day: String,
+    due: Vec<Due>,
+}
+
+#[derive(Serialize)]
+struct Due {
+    time: String,
+    name: String,
+    path: String,
+}
+
+#[derive(Serialize)]
+struct OptOuts {
+    all: u64,
+    days: Vec<OptOutDay>,
+}
+
+#[derive(Serialize)]
+struct OptOutDay {
+    day: String,
+    people: u64,
+}
+
+#[derive(Serialize)]
+struct OrderLine {
+    at: String,
+    by: String,
+    order: String,
+    of: String,
+}
+
+pub(super) async fn page(look: Look) -> Response {
+    let view = view(&look).await;
+    look.answer("pages/front.html", view)
+}
+
+async fn view(look: &Look) -> Result<View, Refusal> {
+    let from = look.query.get("from").and_then(|from| from.parse().ok()).unwrap_or(0_usize);
+    let read = look.pages.views.latest().await?;
+    let reading = read.is_none();
+    let views = read.unwrap_or_default();
+    let (armed, now) = (armed_views(&look.pages.adapters).await?, look.pages.now());
+    let counted = look.pages.opt_outs.read(&look.pages.adapters.ledger, now).await?;
+    let orders = look.pages.orders.clone();
+    let orders = blocking(move || orders.latest(ORDERS)).await??;
+    Ok(View {
+        done: done(look),
+        runs: views.iter().skip(from).take(RUNS).map(|view| run_line(look, view)).collect(),
+        more: (views.len() > from + RUNS).then_some(from + RUNS),
+        reading,
+        schedules: armed.iter().map(|armed| schedule_line(look, armed)).collect(),
+        calendar: calendar(look, &armed, now),
+        opt_outs: counted.map(|counted| opt_outs(look, &counted)),
+        orders: orders
+            .into_iter()
+            .map(|order| OrderLine { at: look.moment(order.at), by: order.by, order: order.order, of: order.of })
+            .collect(),
+    })
+}
+
+fn run_line(look: &Look, view: &RunView) -> RunLine {
+    let name = view.run.name();
+    let path = format!("/runs/{}", encoded(&name));
+    RunLine {
+        status: view.status.word(),
+        rehearsal: !view.run.live,
+        began: look.moment(view.run.began_at),
+        rows: view.run.recipients,
+        counts: counts(&path, &view.counts),
+        path,
+        name,
+    }
+}
+
+fn schedule_line(look: &Look, view: &ArmedView) -> ScheduleLine {
+    let next = view.next.as_ref().filter(|_| view.state == ArmedState::Armed);
+    ScheduleLine {
+        name: view.armed.name.clone(),
+        path: path(&view.armed.name),
+        state: view.state.word(),
+        next: next.map(|next| look.words().moment_in_zone(&next.local())),
+    }
+}
+
+fn path(schedule: &str) -> String {
+    format!("/schedules/{}", encoded(schedule))
+}
+
+/// What is due in the next days, by day on the clock of this machine.
+fn calendar(look: &Look, armed: &[ArmedView], now: Timestamp) -> Vec<Day> {
+    let zone = TimeZone::system();
+    let until = now.checked_add((AHEAD * 24).hours()).unwrap_or(Timestamp::MAX);
+    let mut due: Vec<(Timestamp, &str)> = Vec::new();
+    for view in armed.iter().filter(|view| view.state == ArmedState::Armed) {
+        let Some(schedule) = &view.schedule else { continue };
+        let coming =
+            schedule.after(now.max(view.armed.since)).take_while(|occurrence| occurrence.at < until).take(MOST);
+        due.extend(coming.map(|occurrence| (occurrence.at, view.armed.name.as_str())));
+    }
+    due.sort_unstable();
+    let mut days: Vec<(Date, Day)> = Vec::new();
+    for (at, name) in due {
+        let local = at.to_zoned(zone.clone());
+        if days.last().is_none_or(|(date, _)| *date != local.date()) {
+            days.push((local.date(), Day { day: look.words().day(local.date()), due: Vec::new() }));
+        }
+        if let Some((_, day)) = days.last_mut() {
+            day.due.push(Due { time: look.words().time(local.time()), name: name.to_owned(), path: path(name) });
+        }
+    }
+    days.into_iter().map(|(_, day)| day).collect()
+}
+
+fn opt_outs(look: &Look, counted: &Counted) -> OptOuts {
+    let day = |(date, people): (&Date, &u64)| OptOutDay { day: look.words().day(*date), people: *people };
+    OptOuts { all: counted.all, days: counted.days.iter().rev().map(day).collect() }
+}

@@ -1,0 +1,139 @@
+//! A run's page: where it stands, its rows by state, its rows in doubt.
+//!
+//! Each of these is a part with a name of its own, which the live page puts in the place of the one that stands there. The
+//! parts are a template each, so that what else a run's page shows comes as another one beside them.
+
+use axum::extract::Path;
+use axum::response::Response;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use super::fields::encoded;
+use super::look::Look;
+use super::refusal::Refusal;
+use super::watched::Reading;
+use crate::ledger::{State, StateCounts};
+use crate::report::{DOUBTFUL, RunStatus, RunView};
+use crate::web::words::Words;
+
+/// The parts of the page that are made anew as the run goes on: the name of each, and its template.
+pub(super) const PARTS: [(&str, &str); 3] = [
+    ("standing", "pages/part_standing.html"),
+    ("counts", "pages/part_counts.html"),
+    ("doubt", "pages/part_doubt.html"),
+];
+
+/// A run as its page shows it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct RunPage {
+    pub(super) name: String,
+    pub(super) path: String,
+    status: &'static str,
+    /// Why it stopped, in English.
+    why: Option<String>,
+    sentence: String,
+    /// Whether it is being sent, so that it can be stopped.
+    sending: bool,
+    /// Whether somebody asked it to stop.
+    stopping: bool,
+    rehearsal: bool,
+    rows: u64,
+    parts: u64,
+    counts: Vec<Count>,
+    /// Rows that wait for a decision.
+    doubt: u64,
+    /// Whether its rows can be looked into: they were not purged.
+    kept: bool,
+    gateway: String,
+    began: String,
+    ended: Option<String>,
+}
+
+/// How many rows are in a state, and where they are shown.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Count {
+    state: &'static str,
+    rows: u64,
+    path: String,
+}
+
+/// What the templates of the page and of its parts show.
+#[derive(Serialize)]
+pub(super) struct View {
+    pub(super) run: RunPage,
+    /// What was just done.
+    pub(super) done: Option<String>,
+}
+
+pub(super) async fn page(look: Look, Path(name): Path<String>) -> Response {
+    let view = async {
+        let run = look.run(&name).await?;
+        let reading = look.pages.watched.glance(run.key).await.ok_or(Refusal::Later)??;
+        Ok(View { run: run_page(&look, &reading), done: done(&look) })
+    };
+    let view = view.await;
+    look.answer("pages/run.html", view)
+}
+
+/// A run as its page shows it to whoever looks.
+pub(super) fn run_page(look: &Look, reading: &Reading) -> RunPage {
+    let RunView { run, status, counts: by_state, parts } = &reading.view;
+    let name = run.name();
+    let path = format!("/runs/{}", encoded(&name));
+    RunPage {
+        status: status.word(),
+        why: status.why().map(str::to_owned),
+        sentence: sentence(look, reading),
+        sending: *status == RunStatus::Sending,
+        stopping: run.stop_requested && *status == RunStatus::Sending,
+        rehearsal: !run.live,
+        rows: by_state.total(),
+        parts: *parts,
+        counts: counts(&path, by_state),
+        doubt: doubt(by_state),
+        kept: run.purged_at.is_none(),
+        gateway: run.gateway.clone(),
+        began: look.moment(run.began_at),
+        ended: run.ended_at.filter(|_| *status != RunStatus::Sending).map(|at| look.moment(at)),
+        path,
+        name,
+    }
+}
+
+/// What was just done, by the word in the address.
+pub(super) fn done(look: &Look) -> Option<String> {
+    let word = look.query.get("done")?;
+    look.words().kind("pages-done", word).map(str::to_owned)
+}
+
+/// The states that occur, each with the address of its rows.
+pub(super) fn counts(path: &str, counts: &StateCounts) -> Vec<Count> {
+    let count = |(state, rows): (State, u64)| {
+        let state = state.name();
+        Count { state, rows, path: format!("{path}/rows?state={state}") }
+    };
+    counts.iter().map(count).collect()
+}
+
+/// How many rows wait for a decision.
+fn doubt(counts: &StateCounts) -> u64 {
+    DOUBTFUL.into_iter().map(|state| counts.get(state)).sum()
+}
+
+/// Where it stands, in a sentence.
+fn sentence(look: &Look, Reading { view, left }: &Reading) -> String {
+    let (words, counts) = (look.words(), &view.counts);
+    let through = counts.total().saturating_sub(counts.get(State::Planned) + counts.get(State::Sending));
+    let status = words.kind("pages-status", view.status.word()).unwrap_or_default();
+    let (through, rows) = (words.number(through), words.number(counts.total()));
+    let mut sentence = words.say_with("pages.standing", &[("what", status), ("n", &through), ("rows", &rows)]);
+    if let Some(at) = left.and_then(|left| look.pages.now().checked_add(left).ok()) {
+        let time = words.time(at.to_zoned(TimeZone::system()).time());
+        sentence += &words.say_with("pages.done-about", &[("when", &time)]);
+    }
+    sentence + &doubts(words, doubt(counts)) + "."
+}
+
+fn doubts(words: &Words, rows: u64) -> String {
+    if rows == 0 { String::new() } else { words.count("pages.doubts", rows, &[]) }
+}

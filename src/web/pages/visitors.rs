@@ -1,0 +1,342 @@
+//! Who may look at the pages of this machine: links that let somebody in once, and the sessions of those who came in.
+//!
+//! They are kept in a private file of the state folder and not in the ledger: a link is of a door of this machine, and a
+//! ledger that is put back or copied must let nobody in again who was shown out. Of a link and of a session only the hash
+//! of its secret is kept. The file is read anew whenever somebody comes, so that who is shown out is out at once.
+//!
+//! It must not know HTTP.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::private::{self, Existing};
+
+/// How long a link is good.
+pub const LINK: SignedDuration = SignedDuration::from_hours(24);
+/// How long a session is good.
+pub(super) const SESSION: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// The most links and sessions that are kept, each: the latest.
+const MOST: usize = 256;
+/// The longest name.
+const NAME: usize = 64;
+
+/// Who looks at pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Visitor {
+    /// The name under which what they decide is recorded.
+    pub(super) name: String,
+    /// Whether they may decide.
+    pub(super) decides: bool,
+}
+
+/// What is known of somebody who may look at pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invited {
+    /// The name.
+    pub name: String,
+    /// Whether a link or a session of theirs lets them decide.
+    pub decides: bool,
+    /// Links that were not used yet.
+    pub links: usize,
+    /// Sessions.
+    pub sessions: usize,
+    /// When the last of these is over.
+    pub until: Timestamp,
+}
+
+/// The file in which it stands who may look.
+#[derive(Clone, Debug)]
+pub struct Visitors {
+    file: PathBuf,
+    lock: PathBuf,
+}
+
+/// What stands in the file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Book {
+    /// Where the server that began last is reached.
+    address: Option<String>,
+    links: Vec<Pass>,
+    sessions: Vec<Pass>,
+}
+
+/// A link or a session.
+#[derive(Debug, Serialize, Deserialize)]
+struct Pass {
+    /// The hash of its secret.
+    secret: String,
+    name: String,
+    decides: bool,
+    until: Timestamp,
+}
+
+impl Pass {
+    fn new(secret: &str, Visitor { name, decides }: Visitor, until: Timestamp) -> Self {
+        Self { secret: hash(secret), name, decides, until }
+    }
+
+    fn visitor(&self) -> Visitor {
+        Visitor { name: self.name.clone(), decides: self.decides }
+    }
+}
+
+/// Whether somebody can be known by this name: some signs on one line.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    let signs = name.chars().count();
+    name.trim() == name && (1..=NAME).contains(&signs) && crate::finding::one_line(name) == name
+}
+
+impl Visitors {
+    /// Those of a state folder.
+    #[must_use]
+    pub fn of(state: &Path) -> Self {
+        Self { file: state.join("visitors.json"), lock: state.join("visitors.lock") }
+    }
+
+    /// Remembers where the server is reached.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn listen_at(&self, address: &str, now: Timestamp) -> io::Result<()> {
+        self.change(now, |book| book.address = Some(address.to_owned()))
+    }
+
+    /// Where the server that began last is reached; nothing where none ever began.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn address(&self) -> io::Result<Option<String>> {
+        Ok(self.read()?.address)
+    }
+
+    /// The secret of a new link, which lets somebody in once.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn invite(&self, name: &str, decides: bool, now: Timestamp) -> io::Result<String> {
+        let secret = secret();
+        let pass = Pass::new(&secret, Visitor { name: name.to_owned(), decides }, after(now, LINK));
+        self.change(now, |book| keep(&mut book.links, pass)).map(|()| secret)
+    }
+
+    /// Uses a link up: who comes by it, and the secret of their session; nothing where it was used, is over or never was.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub(super) fn enter(&self, link: &str, now: Timestamp) -> io::Result<Option<(Visitor, String)>> {
+        self.change(now, |book| {
+            let place = book.links.iter().position(|pass| opens(pass, link))?;
+            let (visitor, secret) = (book.links.remove(place).visitor(), secret());
+            keep(&mut book.sessions, Pass::new(&secret, visitor.clone(), after(now, SESSION)));
+            Some((visitor, secret))
+        })
+    }
+
+    /// Whose session it is; nothing where it is over or never was.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn of_session(&self, secret: &str, now: Timestamp) -> io::Result<Option<Visitor>> {
+        let sessions = self.read()?.sessions;
+        let mut mine = sessions.iter().filter(|pass| pass.until > now && opens(pass, secret));
+        Ok(mine.next().map(Pass::visitor))
+    }
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub(super) fn leave(&self, secret: &str, now: Timestamp) -> io::Result<()> {
+        self.change(now, |book| book.sessions.retain(|pass| !opens(pass, secret)))
+    }
+
+    /// Everybody who may look, by name.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn list(&self, now: Timestamp) -> io::Result<Vec<Invited>> {
+        let mut book = self.read()?;
+        book.prune(now);
+        let mut all: Vec<Invited> = Vec::new();
+        let links = book.links.into_iter().map(|pass| (pass, (1, 0)));
+        for (pass, (link, session)) in links.chain(book.sessions.into_iter().map(|pass| (pass, (0, 1)))) {
+            let known = all.iter_mut().find(|known| known.name == pass.name);
+            match known {
+                Some(known) => {
+                    known.decides |= pass.decides;
+                    known.until = known.until.max(pass.until);
+                    (known.links, known.sessions) = (known.links + link, known.sessions + session);
+                }
+                None => all.push(Invited {
+                    name: pass.name,
+                    decides: pass.decides,
+                    links: link,
+                    sessions: session,
+                    until: pass.until,
+                }),
+            }
+        }
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(all)
+    }
+
+    /// Shows somebody out: links and sessions of that name are over. Tells how many there were.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn revoke(&self, name: &str, now: Timestamp) -> io::Result<usize> {
+        self.change(now, |book| {
+            let all = |book: &Book| book.links.len() + book.sessions.len();
+            let before = all(book);
+            book.links.retain(|pass| pass.name != name);
+            book.sessions.retain(|pass| pass.name != name);
+            before - all(book)
+        })
+    }
+
+    fn read(&self) -> io::Result<Book> {
+        match fs::read(&self.file) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::other),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Book::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes what stands there, while no other process does; a reader sees it before or after.
+    fn change<T>(&self, now: Timestamp, change: impl FnOnce(&mut Book) -> T) -> io::Result<T> {
+        let lock: File = private::file(&self.lock, Existing::Kept)?;
+        lock.lock()?;
+        let mut book = self.read()?;
+        book.prune(now);
+        let changed = change(&mut book);
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        let mut new = tempfile::Builder::new().prefix(".visitors-").tempfile_in(folder)?;
+        new.write_all(&serde_json::to_vec_pretty(&book)?)?;
+        new.as_file().sync_all()?;
+        new.persist(&self.file).map_err(|error| error.error)?;
+        private::sync_entry(&self.file)?;
+        Ok(changed)
+    }
+}
+
+impl Book {
+    fn prune(&mut self, now: Timestamp) {
+        self.links.retain(|pass| pass.until > now);
+        self.sessions.retain(|pass| pass.until > now);
+    }
+}
+
+/// Keeps one more; where there are too many the first ones go.
+fn keep(passes: &mut Vec<Pass>, new: Pass) {
+    passes.push(new);
+    let surplus = passes.len().saturating_sub(MOST);
+    passes.drain(..surplus);
+}
+
+/// Whether this is the secret of a pass; how long that takes tells nothing of either.
+fn opens(pass: &Pass, secret: &str) -> bool {
+    pass.secret.as_bytes().ct_eq(hash(secret).as_bytes()).into()
+}
+
+/// A secret that nobody guesses: 256 bits.
+fn secret() -> String {
+    URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
+}
+
+/// What is kept of a secret.
+fn hash(secret: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(secret.as_bytes()))
+}
+
+fn after(now: Timestamp, time: SignedDuration) -> Timestamp {
+    now.checked_add(time).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(hours: i64) -> Timestamp {
+        after(Timestamp::UNIX_EPOCH, SignedDuration::from_hours(hours))
+    }
+
+    fn olha() -> Visitor {
+        Visitor { name: "Olha".to_owned(), decides: true }
+    }
+
+    #[test]
+    fn a_link_lets_in_once_and_within_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let visitors = Visitors::of(folder.path());
+        let (link, late) =
+            (visitors.invite("Olha", true, at(0)).unwrap(), visitors.invite("Ivan", false, at(0)).unwrap());
+        assert_eq!(visitors.enter("another", at(1)).unwrap(), None);
+        let (visitor, session) = visitors.enter(&link, at(1)).unwrap().expect("let in");
+        assert_eq!(visitor, olha());
+        assert_eq!(visitors.enter(&link, at(1)).unwrap(), None, "used");
+        assert_eq!(visitors.enter(&late, at(24)).unwrap(), None, "over");
+        assert_eq!(visitors.of_session(&session, at(2)).unwrap(), Some(olha()));
+        assert_eq!(visitors.of_session(&link, at(2)).unwrap(), None, "a link is no session");
+        assert_eq!(visitors.of_session(&session, at(1 + 30 * 24)).unwrap(), None, "over");
+    }
+
+    #[test]
+    fn no_secret_is_in_the_file_which_its_owner_alone_reads() {
+        let folder = tempfile::tempdir().unwrap();
+        let visitors = Visitors::of(folder.path());
+        let link = visitors.invite("Olha", true, at(0)).unwrap();
+        let written = fs::read_to_string(&visitors.file).unwrap();
+        assert!(written.contains("Olha") && !written.contains(&link), "{written}");
+        let (_, session) = visitors.enter(&link, at(1)).unwrap().expect("let in");
+        assert!(!fs::read_to_string(&visitors.file).unwrap().contains(&session));
+        #[cfg(unix)]
+        {
+            let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&visitors.file).unwrap().permissions());
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn who_is_shown_out_has_no_link_and_no_session_and_the_others_have_theirs() {
+        let folder = tempfile::tempdir().unwrap();
+        let visitors = Visitors::of(folder.path());
+        let link = visitors.invite("Olha", true, at(0)).unwrap();
+        let (_, session) = visitors.enter(&link, at(1)).unwrap().expect("let in");
+        let second = visitors.invite("Olha", false, at(1)).unwrap();
+        let other = visitors.invite("Ivan", false, at(1)).unwrap();
+        let all = visitors.list(at(2)).unwrap();
+        let told: Vec<_> = all.iter().map(|known| (known.name.as_str(), known.links, known.sessions)).collect();
+        assert_eq!(told, [("Ivan", 1, 0), ("Olha", 1, 1)]);
+        assert_eq!(visitors.revoke("Olha", at(2)).unwrap(), 2);
+        assert_eq!(visitors.of_session(&session, at(2)).unwrap(), None);
+        assert_eq!(visitors.enter(&second, at(2)).unwrap(), None);
+        assert!(visitors.enter(&other, at(2)).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_file_that_is_damaged_lets_nobody_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let visitors = Visitors::of(folder.path());
+        fs::write(&visitors.file, "{").unwrap();
+        assert!(visitors.of_session("x", at(0)).is_err() && visitors.invite("Olha", true, at(0)).is_err());
+    }
+
+    #[test]
+    fn a_name_is_some_signs_on_one_line() {
+        for (name, fits) in
+            [("Olha", true), ("Ольга К.", true), ("", false), (" a", false), ("a\nb", false), ("a\u{202e}", false)]
+        {
+            assert_eq!(is_name(name), fits, "{name}");
+        }
+        assert!(!is_name(&"a".repeat(65)));
+    }
+}

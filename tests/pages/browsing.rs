@@ -1,0 +1,165 @@
+//! What pages show: runs, rows, messages, campaigns, what is armed.
+
+use crate::support::{Answer, Browser, Gateway, Html, Server, accepted, campaign, phone, rejected};
+
+/// The rows that a page lists.
+fn rows(page: &Html) -> Vec<u32> {
+    let links = page.all("a").into_iter().filter(|link| link.attribute("href").contains("/rows/"));
+    links.filter_map(|link| link.text.trim().parse().ok()).collect()
+}
+
+/// A gateway that refuses what is for these rows.
+fn refusing(error: &'static str, is_refused: fn(usize) -> bool) -> Gateway {
+    Gateway::always(Answer::items(move |operation| {
+        let to = operation["phone"].to_string();
+        let row = (2..400).find(|row| to.contains(&phone(*row).to_string())).expect("a row");
+        if is_refused(row) { rejected(operation, error) } else { accepted(operation) }
+    }))
+}
+
+fn main(page: &Html) -> String {
+    page.one("main").words()
+}
+
+#[test]
+fn the_front_page_shows_runs_what_is_armed_and_who_opted_out() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).top("timezone: UTC").top("schedule: { every: daily 10:00 }").write();
+    sale.run(&["--now"]).exits(0);
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    sale.campaign(&["suppress", "add", "+380501000999"]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    let page = browser.page("/");
+    let words = main(&page);
+    for said in ["sale@1", "Finished", "10 Accepted by the gateway", "Armed", "1 person gets no more messages"] {
+        assert!(words.contains(said), "{said}: {words}");
+    }
+    let due = page.of_class("due");
+    assert!((29..=31).contains(&due.len()), "{} dates", due.len());
+    assert!(due.iter().all(|due| due.words().ends_with("sale")), "{words}");
+    let preview = browser.page("/schedules/sale/preview");
+    assert!(preview.of_class("phone-sms")[0].words().contains("Hello, Person 2"));
+}
+
+#[test]
+fn a_page_is_in_the_language_that_the_browser_wants() {
+    let sale = campaign().write();
+    sale.run(&[]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    for (wanted, code, said) in [("uk-UA,uk;q=0.9,en;q=0.8", "uk", "Завершено"), ("de", "en", "Finished")] {
+        let page = browser.ask("GET", "/runs/sale@1", &[("Accept-Language", wanted)], "").page();
+        assert_eq!(page.one("html").attribute("lang"), code);
+        assert!(main(&page).contains(said), "{}", main(&page));
+    }
+}
+
+#[test]
+fn rows_by_state_come_a_page_at_a_time_and_each_row_once() {
+    let gateway = refusing("No route", |row| row % 4 == 3);
+    let sale = campaign().to(300).batches_of(60).through(&gateway).write();
+    sale.run(&["--keep-going"]).exits(3);
+    let by_results: Vec<u32> = sale
+        .results()
+        .rows
+        .iter()
+        .filter(|row| row["state"] == "rejected")
+        .map(|row| row["row"].parse().expect("a row"))
+        .collect();
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    let (mut met, mut path) = (Vec::new(), "/runs/sale@1/rows?state=rejected".to_owned());
+    loop {
+        let page = browser.page(&path);
+        met.extend(rows(&page));
+        let next = page.all("a").into_iter().find(|link| link.attribute("rel") == "next");
+        let Some(next) = next else { break };
+        path = next.attribute("href").to_owned();
+        assert!(path.contains("from="), "a page begins at a row: {path}");
+    }
+    assert_eq!(met, by_results);
+    assert!(main(&browser.page("/runs/sale@1/rows?state=rejected")).contains("No route"));
+    // The last page of all rows begins where it is told, and leads back.
+    let last = browser.page("/runs/sale@1/rows?from=280");
+    assert_eq!(rows(&last), (280..=301).collect::<Vec<_>>());
+    let back = last.all("a").into_iter().find(|link| link.attribute("rel") == "prev").expect("a way back");
+    assert_eq!(back.attribute("href"), "/runs/sale@1/rows?from=230");
+    assert_eq!(browser.get("/runs/sale@1/rows?state=nothing").status, 404);
+}
+
+#[test]
+fn numbers_are_masked_unless_who_decides_asks_for_them() {
+    let gateway = refusing("380501000003 is blocked", |row| row == 3);
+    let sale = campaign().through(&gateway).write();
+    sale.run(&[]).exits(3);
+    let server = Server::start(&sale, &[]);
+    let decides = Browser::first(&server);
+    let link = sale.campaign(&["serve", "link", "--for", "Ivan", "--json"]).exits(0).json();
+    let looks = Browser::by(&server, link["url"].as_str().expect("an address"));
+    let pages = ["/", "/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/3", "/runs/sale@1/preview"];
+    for path in pages {
+        for shown in ["", "?numbers=shown"] {
+            let body = looks.get(&format!("{path}{shown}")).body;
+            assert!(!body.contains("50100000"), "{path}{shown}: {body}");
+        }
+        assert!(!decides.get(path).body.contains("50100000"), "{path}");
+    }
+    assert!(decides.get("/runs/sale@1/rows").body.contains("…02"));
+    for path in
+        ["/runs/sale@1/rows?numbers=shown", "/runs/sale@1/rows/3?numbers=shown", "/runs/sale@1/preview?numbers=shown"]
+    {
+        assert!(decides.get(path).body.contains("+380501000003"), "{path}");
+    }
+}
+
+#[test]
+fn a_message_is_found_by_its_row_its_identifier_or_its_number_and_tells_what_happened() {
+    let gateway = refusing("No route", |row| row == 3);
+    let sale = campaign().one_at_a_time().batches_of(1).through(&gateway).write();
+    sale.run(&[]).exits(3);
+    let results = sale.results();
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    for wanted in ["3", &results.rows[1]["id"]] {
+        let found = browser.send("/runs/sale@1/find", &[("wanted", wanted)]);
+        assert_eq!((found.status, found.header("location")), (303, "/runs/sale@1/rows/3"), "{wanted}");
+    }
+    let found = browser.send("/runs/sale@1/find", &[("wanted", "+380 50 100 00 04")]);
+    assert_eq!((found.status, rows(&found.page())), (200, vec![4]));
+    assert_eq!(browser.send("/runs/sale@1/find", &[("wanted", "Olena")]).status, 422);
+    let history = main(&browser.page("/runs/sale@1/rows/3"));
+    for said in ["Row 3", "Rejected", "Sent in request", &results.rows[1]["id"], "No route"] {
+        assert!(history.contains(said), "{said}: {history}");
+    }
+    assert_eq!(browser.get("/runs/sale@1/rows/99").status, 404);
+}
+
+#[test]
+fn the_campaign_of_a_run_is_shown_as_it_was_frozen_and_as_it_is_with_what_check_finds() {
+    let channels = "  - sms: { signature: OlenaCo, message: \"Hello, {{ name }}: http://shop.example\" }";
+    let sale = campaign().channels(channels).write();
+    sale.run(&[]).exits(0);
+    sale.replace("sale.yaml", "Hello", "Good day");
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    let page = browser.page("/runs/sale@1/campaign");
+    let shown: Vec<String> = page.all("pre").into_iter().map(|pre| pre.text.clone()).collect();
+    assert!(shown[0].contains("Good day, {{ name }}") && shown[1].contains("Hello, {{ name }}"), "{shown:?}");
+    assert!(main(&page).contains("insecure-link"), "{}", main(&page));
+    std::fs::remove_file(sale.path("sale.yaml")).expect("removed");
+    assert!(main(&browser.page("/runs/sale@1/campaign")).contains("not there any more"));
+}
+
+#[test]
+fn no_page_fetches_a_list_from_elsewhere() {
+    let sale = campaign().write();
+    sale.run(&[]).exits(0);
+    sale.replace("sale.yaml", "file: sale.csv", "command: [sh, -c, \"touch fetched; cat sale.csv\"]");
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    let words = main(&browser.page("/runs/sale@1/campaign"));
+    assert!(words.contains("nobody looked at the list"), "{words}");
+    browser.get("/runs/sale@1/preview");
+    assert!(!sale.path("fetched").exists());
+}

@@ -1,0 +1,178 @@
+//! Who gets the pages: whoever was given a link, and nobody else.
+
+use crate::support::{Browser, Folder, Gateway, Server, campaign, in_files};
+
+/// The pages of a run with its rows, with every way that leads to one.
+const PAGES: [&str; 6] =
+    ["/", "/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/2", "/runs/sale@1/campaign", "/runs/sale@1/preview"];
+
+/// A campaign that was sent to three people.
+fn sent(gateway: &Gateway) -> Folder {
+    let sale = campaign().through(gateway).write();
+    sale.run(&[]).exits(0);
+    sale
+}
+
+/// A new link for somebody.
+fn link(sale: &Folder, options: &[&str]) -> String {
+    let made = sale.campaign(&[&["serve", "link", "--json", "--for"], options].concat()).exits(0).json();
+    made["url"].as_str().expect("an address").to_owned()
+}
+
+#[test]
+fn a_stranger_sees_no_page_and_learns_how_to_get_a_link() {
+    let sale = sent(&Gateway::accepting());
+    let server = Server::start(&sale, &[]);
+    let stranger = Browser::stranger(&server);
+    for path in PAGES.iter().chain(&["/runs/sale@1/live", "/schedules/sale/preview", "/enter/guessed"]) {
+        let answered = stranger.get(path);
+        assert_eq!(answered.status, 403, "{path}");
+        let page = answered.page();
+        assert!(page.one("pre").text.contains("campaign serve link --for NAME"), "{path}");
+        assert!(!answered.body.contains("sale@1") && answered.header("set-cookie").is_empty(), "{path}");
+    }
+    for path in ["/runs/sale@1/stop", "/runs/sale@1/resolve", "/schedules/sale/pause", "/opt-outs", "/runs/sale@1/find"]
+    {
+        assert_eq!(stranger.post(path, &[], &[("count", "1")]).status, 403, "{path}");
+    }
+}
+
+#[test]
+fn a_link_lets_in_once_and_its_cookie_is_for_this_door_alone() {
+    let sale = sent(&Gateway::accepting());
+    let server = Server::start(&sale, &[]);
+    let stranger = Browser::stranger(&server);
+    let url = server.listening()["url"].as_str().expect("an address").to_owned();
+    let path = url.strip_prefix(&format!("http://{}", server.address())).expect("a path").to_owned();
+    assert!(path.starts_with("/enter/") && path.len() > 40, "{path}");
+    // What browsers do ahead of anybody uses it up for nobody.
+    assert_eq!(stranger.ask("HEAD", &path, &[], "").status, 204);
+    assert_eq!(stranger.ask("GET", &path, &[("Sec-Purpose", "prefetch;prerender")], "").status, 204);
+    let entered = stranger.get(&path);
+    assert_eq!(entered.status, 200);
+    let cookie = entered.header("set-cookie");
+    for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    assert!(!cookie.contains("Domain") && !entered.header("location").contains('/'), "{cookie}");
+    let again = stranger.get(&path);
+    assert_eq!((again.status, again.header("set-cookie")), (403, ""));
+    // Neither what was printed nor what the browser has stands in the state folder.
+    let written = std::fs::read_to_string(sale.path("state/visitors.json")).expect("a file");
+    let session = cookie.split(['=', ';']).nth(1).expect("a secret");
+    assert!(!written.contains(session) && !written.contains(&path["/enter/".len()..]), "{written}");
+}
+
+#[test]
+fn every_page_holds_a_browser_to_what_this_door_has_and_is_kept_nowhere() {
+    let sale = sent(&Gateway::accepting());
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    for path in PAGES.iter().chain(&["/runs/none@1", "/runs/sale@1/rows?state=rejected"]) {
+        let answered = browser.get(path);
+        assert!([200, 404].contains(&answered.status), "{path}: {}", answered.body);
+        let policy = answered.header("content-security-policy");
+        assert!(policy.starts_with("default-src 'self';") && !policy.contains("unsafe"), "{path}: {policy}");
+        for part in ["frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"] {
+            assert!(policy.contains(part), "{path}: {policy}");
+        }
+        assert_eq!(answered.header("referrer-policy"), "no-referrer", "{path}");
+        assert_eq!(answered.header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(answered.header("cache-control"), "no-store", "{path}");
+        answered.page();
+    }
+    let page = browser.page("/");
+    for (name, kind) in [("link", "text/css"), ("script", "text/javascript")] {
+        let element = page.one(name);
+        let at = [element.attribute("href"), element.attribute("src")].concat();
+        let file = Browser::stranger(&server).get(&at);
+        assert_eq!(file.status, 200, "{at}");
+        assert!(file.header("content-type").starts_with(kind) && file.header("cache-control").contains("immutable"));
+    }
+    assert_eq!(browser.get("/static/pages-000000000000.js").status, 404);
+}
+
+#[test]
+fn under_a_strangers_name_nobody_is_answered_whatever_cookie_they_have() {
+    let sale = sent(&Gateway::accepting());
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    for host in ["evil.example", "203.0.113.7"] {
+        assert_eq!(browser.ask("GET", "/", &[("Host", host)], "").status, 404, "{host}");
+    }
+    assert_eq!(browser.get("/").status, 200);
+}
+
+#[test]
+fn who_is_shown_out_is_out_at_once_and_nobody_else_is() {
+    let sale = sent(&Gateway::accepting());
+    let server = Server::start(&sale, &[]);
+    let (olha, ivan) =
+        (Browser::by(&server, &link(&sale, &["Olha", "--decide"])), Browser::by(&server, &link(&sale, &["Ivan"])));
+    let unused = link(&sale, &["Olha"]);
+    let listed = sale.campaign(&["serve", "list", "--json"]).json_list();
+    let named =
+        |name: &str| listed.as_array().expect("a list").iter().find(|one| one["name"] == name).expect("a name").clone();
+    assert_eq!((&named("Olha")["decides"], &named("Olha")["links"]), (&true.into(), &1.into()));
+    assert_eq!((&named("Ivan")["decides"], &named("Ivan")["sessions"]), (&false.into(), &1.into()));
+    let mut live = olha.follow("/runs/sale@1/live", None);
+    assert_eq!(live.next().expect("an event").kind, "parts");
+    sale.campaign(&["serve", "revoke", "Olha"]).exits(0).says("Olha is out");
+    assert_eq!(olha.get("/").status, 403);
+    assert_eq!(live.next().map(|event| event.kind), Some("gone".to_owned()));
+    assert!(live.next().is_none(), "the stream is over");
+    assert_eq!(Browser::stranger(&server).get(unused.split_once(&server.address()).expect("a path").1).status, 403);
+    assert_eq!(ivan.get("/").status, 200);
+}
+
+#[test]
+fn a_session_outlives_the_server_and_ends_when_its_visitor_leaves() {
+    let _files = in_files();
+    let sale = sent(&Gateway::accepting());
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    server.end("TERM").exits(0);
+    let server = Server::start(&sale, &[]);
+    let browser = browser.at(&server);
+    assert_eq!(browser.get("/").status, 200);
+    assert_eq!(browser.send("/leave", &[]).status, 403);
+    assert_eq!(browser.get("/").status, 403);
+}
+
+#[test]
+fn links_need_a_server_that_ever_began_and_a_name() {
+    let sale = campaign().write();
+    sale.campaign(&["serve", "link", "--for", "Olha"]).exits(2).says("no server ever began");
+    sale.campaign(&["serve", "link"]).exits(2).says("--for");
+    sale.campaign(&["serve", "link", "--for", " "]).exits(2).says("a name is");
+    sale.campaign(&["serve", "list"]).exits(0).says("nobody may look");
+    Server::start(&sale, &["--pages-url", "https://campaign.example.com"]).end("TERM").exits(0);
+    sale.campaign(&["serve", "link", "--for", "Olha"]).exits(0).says("https://campaign.example.com/enter/");
+    sale.campaign(&["serve", "revoke", "Nobody"]).exits(0).says("nothing changed");
+}
+
+#[test]
+fn over_tls_the_cookie_is_one_that_no_other_host_can_set() {
+    let sale = campaign().write();
+    let server = Server::start(&sale, &["--pages-url", "https://campaign.example.com"]);
+    let url = server.listening()["url"].as_str().expect("an address").to_owned();
+    let path = url.strip_prefix("https://campaign.example.com").expect("its origin");
+    let host = [("Host", "campaign.example.com")];
+    let entered = Browser::stranger(&server).ask("GET", path, &host, "");
+    let cookie = entered.header("set-cookie");
+    assert!(cookie.starts_with("__Host-campaign=") && cookie.ends_with("; Secure"), "{cookie}");
+}
+
+#[test]
+fn no_log_holds_a_secret_or_a_number() {
+    let sale = sent(&Gateway::accepting());
+    let server = Server::start(&sale, &["-vv"]);
+    let browser = Browser::first(&server);
+    browser.send("/runs/sale@1/find", &[("wanted", "380501000003")]);
+    browser.send("/opt-outs", &[("phone", "380501000003")]);
+    let written = std::fs::read_to_string(sale.path("state/orders.jsonl")).expect("a file");
+    let ended = server.end("TERM").exits(0);
+    let orders_and_log = ended.stderr + &written;
+    assert!(orders_and_log.contains("suppress") && !orders_and_log.contains("50100000"), "{orders_and_log}");
+    assert!(!orders_and_log.contains("/enter/"), "{orders_and_log}");
+}

@@ -1,0 +1,188 @@
+//! What somebody decides through pages: by the rules of the commands, from a page of ours, and only where they may.
+
+use crate::support::{Answer, Browser, Folder, Gateway, SandboxProcess, Server, campaign, until};
+
+/// A sale of which four rows are in doubt.
+fn in_doubt(gateway: &Gateway) -> Folder {
+    let draft = campaign().to(10).batches_of(4).one_at_a_time().delivery("timeout: 10s").through(gateway);
+    let sale = draft.write();
+    sale.run(&[]).exits(4);
+    assert_eq!(sale.results().counts()["in_doubt"], 4);
+    sale
+}
+
+fn losing_an_answer() -> Gateway {
+    Gateway::answering([Answer::Accept, Answer::CloseRead])
+}
+
+/// Somebody who was let in by a link of these options.
+fn invited(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
+    let link = sale.campaign(&[&["serve", "link", "--json", "--for"], options].concat()).exits(0).json();
+    Browser::by(server, link["url"].as_str().expect("an address"))
+}
+
+const SENT: [(&str, &str); 2] = [("decision", "sent"), ("count", "4")];
+
+#[test]
+fn rows_in_doubt_are_decided_about_under_the_name_of_who_decides() {
+    let gateway = losing_an_answer();
+    let sale = in_doubt(&gateway);
+    let server = Server::start(&sale, &[]);
+    let olha = invited(&sale, &server, &["Olha", "--decide"]);
+    let fields = [SENT.as_slice(), &[("why", "all of them called back")]].concat();
+    let decided = olha.send("/runs/sale@1/resolve", &fields);
+    assert_eq!((decided.status, decided.header("location")), (303, "/runs/sale@1?done=resolve"));
+    assert!(olha.page("/runs/sale@1?done=resolve").one("main").words().contains("It was decided."));
+    assert_eq!(sale.results().counts()["assumed_sent"], 4);
+    let shown = sale.campaign(&["show", "sale@1", "--row", "3", "--json"]).json();
+    let change = &shown["history"].as_array().expect("a list").last().expect("a change")["change"];
+    assert_eq!((&change["by"], &change["why"]), (&"Olha".into(), &"all of them called back".into()));
+    let history = olha.page("/runs/sale@1/rows/3").one("main").words();
+    assert!(history.contains("Counts as sent, decided by Olha"), "{history}");
+    assert!(olha.page("/").one("main").words().contains("Olha \"went out\" for rows of sale@1"));
+}
+
+#[test]
+fn another_number_than_that_of_the_rows_is_refused_and_nothing_decided() {
+    let gateway = losing_an_answer();
+    let sale = in_doubt(&gateway);
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    for decision in ["sent", "not-sent", "send-again"] {
+        for count in ["", "3", "5", "four", "-4"] {
+            let refused = browser.send("/runs/sale@1/resolve", &[("decision", decision), ("count", count)]);
+            assert_eq!(refused.status, 422, "{decision} {count}");
+            assert!(refused.page().one("main").words().contains("It is about 4 rows"), "{decision} {count}");
+        }
+    }
+    assert_eq!(browser.send("/runs/sale@1/resolve", &[("count", "4")]).status, 422, "no decision");
+    let of_one = [("decision", "not-sent"), ("row", "3"), ("count", "4")];
+    assert_eq!(browser.send("/runs/sale@1/resolve", &of_one).status, 422, "one row is one row");
+    let other = [("decision", "not-sent"), ("row", "9"), ("count", "1")];
+    assert_eq!(browser.send("/runs/sale@1/resolve", &other).status, 409, "that row is in no doubt");
+    assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
+    let of_one = [("decision", "not-sent"), ("row", "3"), ("count", "1")];
+    let decided = browser.send("/runs/sale@1/resolve", &of_one);
+    assert_eq!((decided.status, decided.header("location")), (303, "/runs/sale@1/rows/3?done=resolve"));
+    let counts = sale.campaign(&["status", "sale@1", "--json"]).json()["counts"].clone();
+    assert_eq!((&counts["in_doubt"], &counts["not_sent"]), (&3.into(), &1.into()));
+}
+
+#[test]
+fn what_is_to_be_sent_again_waits_for_who_starts_the_run() {
+    let gateway = losing_an_answer();
+    let sale = in_doubt(&gateway);
+    let server = Server::start(&sale, &[]);
+    let before = gateway.sends().len();
+    let browser = Browser::first(&server);
+    assert_eq!(browser.send("/runs/sale@1/resolve", &[("decision", "send-again"), ("count", "4")]).status, 303);
+    assert_eq!(gateway.sends().len(), before, "a page sends nothing");
+    assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["planned"], 4);
+    sale.run(&[]).exits(0);
+    assert_eq!(sale.results().counts()["accepted"], 10);
+}
+
+#[test]
+fn what_does_not_come_from_a_page_of_this_session_is_refused() {
+    let gateway = losing_an_answer();
+    let sale = in_doubt(&gateway);
+    let server = Server::start(&sale, &[]);
+    let (browser, other) = (Browser::first(&server), invited(&sale, &server, &["Ivan", "--decide"]));
+    let (mark, others) = (browser.mark(), other.mark());
+    assert_ne!(mark, others);
+    let ours = format!("http://{}", server.address());
+    let elsewhere = ours.replace("http:", "https:");
+    for (origin, form, status) in [
+        (Some("https://evil.example"), mark.as_str(), 403),
+        (Some("null"), mark.as_str(), 403),
+        (Some(elsewhere.as_str()), mark.as_str(), 403),
+        (None, mark.as_str(), 403),
+        (Some(ours.as_str()), "", 403),
+        (Some(ours.as_str()), "guessed", 403),
+        (Some(ours.as_str()), others.as_str(), 403),
+        (Some(ours.as_str()), mark.as_str(), 303),
+    ] {
+        let headers: Vec<(&str, &str)> = origin.iter().map(|origin| ("Origin", *origin)).collect();
+        let fields = [SENT.as_slice(), &[("form", form)]].concat();
+        assert_eq!(browser.post("/runs/sale@1/resolve", &headers, &fields).status, status, "{origin:?} {form}");
+        let waits = sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"].as_u64();
+        assert_eq!(waits, (status == 403).then_some(4), "{origin:?} {form}");
+    }
+}
+
+#[test]
+fn who_may_only_look_is_refused_and_sees_no_button() {
+    let gateway = losing_an_answer();
+    let sale = in_doubt(&gateway);
+    let server = Server::start(&sale, &[]);
+    let ivan = invited(&sale, &server, &["Ivan"]);
+    let page = ivan.page("/runs/sale@1");
+    let orders = page.all("form").into_iter().map(|form| form.attribute("action").to_owned());
+    assert_eq!(orders.collect::<Vec<_>>(), ["/leave", "/runs/sale@1/find"]);
+    for (path, fields) in [
+        ("/runs/sale@1/resolve", SENT.as_slice()),
+        ("/runs/sale@1/stop", &[]),
+        ("/schedules/sale/pause", &[]),
+        ("/schedules/sale/resume", &[]),
+        ("/opt-outs", &[("phone", "+380501000003")]),
+    ] {
+        let refused = ivan.send(path, fields);
+        assert_eq!(refused.status, 403, "{path}");
+        assert!(refused.page().one("main").words().contains("lets you look, and not decide"), "{path}");
+    }
+    assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
+    assert!(!sale.path("state/orders.jsonl").exists(), "nothing was ordered");
+}
+
+#[test]
+fn a_run_is_stopped_after_what_is_in_flight_and_while_it_is_sent_nothing_is_decided() {
+    let sandbox = SandboxProcess::start();
+    let sale = campaign().to(2_000).batches_of(10).through(&sandbox).delivery("rate: 100/s").write();
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    let run = sale.start(&["--yes", "--json"]);
+    until("it is being sent", || browser.get("/runs/sale@1").body.contains("/runs/sale@1/stop"));
+    let decided = browser.send("/runs/sale@1/resolve", &[("decision", "sent"), ("count", "1")]);
+    assert!([409, 422].contains(&decided.status), "{}", decided.status);
+    let stopped = browser.send("/runs/sale@1/stop", &[]);
+    assert_eq!((stopped.status, stopped.header("location")), (303, "/runs/sale@1?done=stop"));
+    let ended = run.finish().exits(5).json();
+    assert_eq!(ended["stopped"], "stop");
+    assert!(sandbox.messages().len() < 2_000);
+    let again = browser.send("/runs/sale@1/stop", &[]);
+    assert_eq!(again.header("location"), "/runs/sale@1?done=not-sending");
+}
+
+#[test]
+fn a_schedule_is_paused_and_resumed_and_a_number_gets_nothing_any_more() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let browser = invited(&sale, &server, &["Olha", "--decide"]);
+    let state = || sale.campaign(&["schedule", "list", "--json"]).json_list()[0]["state"].clone();
+    for (path, now) in [("/schedules/sale/pause", "paused"), ("/schedules/sale/resume", "armed")] {
+        assert_eq!(browser.send(path, &[]).status, 303, "{path}");
+        assert_eq!(state(), now);
+    }
+    assert_eq!(browser.send("/schedules/none/pause", &[]).status, 404);
+    let told = [("phone", "+380 50 100 00 03"), ("why", "asked by mail")];
+    assert_eq!(browser.send("/opt-outs", &told).header("location"), "/?done=suppress");
+    assert_eq!(browser.send("/opt-outs", &told).header("location"), "/?done=suppressed");
+    assert_eq!(browser.send("/opt-outs", &[("phone", "12")]).status, 422);
+    let listed = sale.campaign(&["suppress", "list", "--json"]).json_list();
+    let known = [&listed[0]["phone"], &listed[0]["source"], &listed[0]["reason"]];
+    assert_eq!(known, ["380501000003", "Olha", "asked by mail"]);
+}
+
+#[test]
+fn no_page_approves_or_starts_anything() {
+    let sale = campaign().write();
+    sale.run(&[]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    for path in ["/runs/sale@1/approve", "/runs/sale@1/run", "/runs/sale@1/retry", "/approve", "/plans"] {
+        assert_eq!(browser.send(path, &[]).status, 404, "{path}");
+    }
+    assert_eq!(browser.send("/runs/sale@1", &[]).status, 405);
+}

@@ -1,0 +1,80 @@
+//! A run's page while it is sent.
+
+use crate::support::{Browser, Gateway, Html, SandboxProcess, Server, campaign};
+
+/// A part of a page as a page of its own.
+fn read(part: &str) -> Html {
+    Html::read(&format!("<!doctype html>{part}"))
+}
+
+/// How many rows a part of counts says are in each state.
+fn counts(part: &Html) -> std::collections::BTreeMap<String, u64> {
+    let counted = part.of_class("count").into_iter().map(|count| {
+        let class = count.attribute("class").rsplit("count-").next().expect("a state").to_owned();
+        let words = count.words();
+        let number = words.split(|c: char| c.is_alphabetic()).next().expect("a number").replace(' ', "");
+        (class, number.parse().expect("a number"))
+    });
+    counted.collect()
+}
+
+#[test]
+fn what_is_live_ends_equal_to_the_results() {
+    let sandbox = SandboxProcess::start();
+    let sale = campaign().to(3_000).batches_of(50).through(&sandbox).delivery("rate: 1500/s").write();
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    let run = sale.start(&["--yes"]);
+    crate::support::until("it is there", || browser.get("/runs/sale@1").status == 200);
+    let mut states = Vec::new();
+    let mut last = std::collections::BTreeMap::new();
+    for event in browser.follow("/runs/sale@1/live", None) {
+        let part = event.part("counts");
+        if !part.is_empty() {
+            last = counts(&read(&part));
+            states.push(last.clone());
+        }
+        if event.part("standing").contains("Finished") {
+            break;
+        }
+    }
+    run.finish().exits(0);
+    assert_eq!(last, sale.results().counts());
+    assert!(states.len() > 1, "the numbers moved: {states:?}");
+    assert_eq!(counts(&browser.page("/runs/sale@1")), last, "a page that is loaded anew says the same");
+}
+
+#[test]
+fn who_comes_again_with_what_it_has_is_told_only_what_changed_since() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    let first = browser.follow("/runs/sale@1/live", None).next().expect("an event");
+    for part in ["standing", "counts", "doubt"] {
+        assert!(
+            first.part(part).starts_with("<section") && browser.get("/runs/sale@1").body.contains(&first.part(part))
+        );
+    }
+    let mut again = browser.follow("/runs/sale@1/live", Some(&first.id));
+    // Another run of the campaign changes nothing of this one; more receipts or a decision would.
+    let mut other = browser.follow("/runs/sale@1/live", Some("another"));
+    assert_eq!(other.next().expect("an event").id, first.id);
+    server.end("TERM").exits(0);
+    assert!(again.next().is_none(), "nothing was told, and the server let it go when it ended");
+}
+
+#[test]
+fn a_server_ends_while_pages_are_open() {
+    let sale = campaign().write();
+    sale.run(&[]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    let mut open: Vec<_> = (0..10).map(|_| browser.follow("/runs/sale@1/live", None)).collect();
+    for live in &mut open {
+        assert_eq!(live.next().expect("an event").kind, "parts");
+    }
+    server.end("TERM").exits(0);
+    assert!(open.iter_mut().all(|live| live.next().is_none()));
+}
