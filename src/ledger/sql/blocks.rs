@@ -1,9 +1,9 @@
 //! Queries about blocks: the rows of a shared run that processes draw.
 
-use sqlx::Row as _;
+use sqlx::{AssertSqlSafe, Row as _};
 
 use super::change::{Failure, Now};
-use super::dialect::Connection;
+use super::dialect::{self, Connection};
 use super::envelopes;
 use super::places::Place;
 use super::runs::{self, Stage, instant};
@@ -68,28 +68,29 @@ pub(super) async fn draw(
     Ok(Ok((run, lease)))
 }
 
-/// Records that a block was drawn at a place; by whom, where people are told that.
+/// Records that a block was drawn at a place; by whom, where people are told that. In one message: others wait for the turn
+/// meanwhile.
 pub(super) async fn add(
     connection: &mut Connection,
     now: Now,
     (run, ids): (RunId, BlockIds),
     (place, epoch, by): (u32, Epoch, Option<&str>),
 ) -> Result<(), Failure> {
-    query(
+    let BlockIds { rows, first } = ids;
+    let by = by.map_or_else(|| "NULL".to_owned(), dialect::literal);
+    // Numbers alone are put into it, and a literal that is made of digits.
+    let added = format!(
         "INSERT INTO blocks (run, place, first_row, last_row, first_id, sum, epoch, drawn_at, drawn_by)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-    )
-    .bind(run.0)
-    .bind(i64::from(place))
-    .bind(i64::from(ids.rows.first.get()))
-    .bind(i64::from(ids.rows.last.get()))
-    .bind(runs::signed(ids.first))
-    .bind(sum(run, ids).finish())
-    .bind(epoch.0)
-    .bind(now.0)
-    .bind(by)
-    .execute(connection)
-    .await?;
+         VALUES ({}, {place}, {}, {}, {}, {}, {}, {}, {by})",
+        run.0,
+        rows.first.get(),
+        rows.last.get(),
+        runs::signed(first),
+        sum(run, ids).finish(),
+        epoch.0,
+        now.0
+    );
+    sqlx::raw_sql(AssertSqlSafe(added)).execute(connection).await?;
     Ok(())
 }
 

@@ -38,6 +38,7 @@ mod writer;
 pub(in crate::ledger) use change::{Failure, Now};
 pub(in crate::ledger) use numbers::Numbers;
 pub(in crate::ledger) use places::Proof;
+pub(in crate::ledger) use statement::hexadecimal;
 pub(in crate::ledger) use writer::{OnCommit, Writer};
 
 use super::dialect;

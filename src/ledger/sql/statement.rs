@@ -26,6 +26,11 @@ where
     sqlx::query_scalar(sql).persistent(dialect::REMEMBERS)
 }
 
+/// The bytes of a text in hexadecimal digits.
+pub(in crate::ledger) fn hexadecimal(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A whole number of a record that is never large; databases have signed ones only.
 pub(super) fn small(record: &Record, column: impl ColumnIndex<Record>) -> Result<u32, Failure> {
     as_small(record.try_get(column)?)

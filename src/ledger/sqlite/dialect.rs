@@ -10,7 +10,7 @@ pub(super) use sqlx::sqlite::SqliteRow as Record;
 
 pub(super) use super::ledger::SqliteLedger as Adapter;
 pub(super) use super::pen::Pen;
-use super::sql::Failure;
+use super::sql::{Failure, hexadecimal};
 use crate::ledger::LedgerError;
 
 /// What keeps a lock as long as it is there.
@@ -39,6 +39,11 @@ pub(super) const REMEMBERS: bool = true;
 /// A text of somebody else's as a column can hold it.
 pub(super) fn text(text: &str) -> &str {
     text
+}
+
+/// A text as a literal: its bytes in hexadecimal digits, so that nothing in it can be taken for words of a statement.
+pub(super) fn literal(text: &str) -> String {
+    format!("CAST(x'{}' AS TEXT)", hexadecimal(text))
 }
 
 /// The elements of a JSON list that is bound as this parameter: a table with the column `value`.

@@ -1,0 +1,209 @@
+// Walks through all pages in headless Chromium, and says what is wrong with them.
+import puppeteer from "puppeteer-core";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+import { PEOPLE, begin, campaign, end, resultsOf, setUp, told } from "./scene.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PICTURES = process.env.PICTURES;
+/** The policy of every page: what the server gives, and nothing that stands in the page. */
+const UNSAFE = /unsafe-|data:|https?:|\*/;
+
+/** What a run ends with that is through; one row of each list is invalid. */
+const WELL = [0, 3];
+
+let wrong = 0;
+function check(holds, what) {
+  if (holds) return;
+  wrong += 1;
+  console.error(`✗ ${what}`);
+}
+
+/** Has everything noted that a page should not do. */
+function watch(page, origin) {
+  page.on("console", (message) => check(!["error", "warn"].includes(message.type()), `${page.url()}: ${message.text()}`));
+  page.on("pageerror", (error) => check(false, `${page.url()}: ${error}`));
+  page.on("requestfailed", (request) => {
+    // A stream of what happens is cut by leaving its page.
+    if (!request.url().endsWith("/live")) check(false, `${request.url()} failed: ${request.failure()?.errorText}`);
+  });
+  page.on("request", (request) => check(request.url().startsWith(origin), `${page.url()} loads ${request.url()}`));
+}
+
+/** What axe-core finds serious. */
+async function accessible(page, name) {
+  await page.evaluate(AXE);
+  const found = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
+  for (const { id, impact, nodes } of found.violations) {
+    check(!["serious", "critical"].includes(impact), `${name}: ${id} (${impact}) ${nodes.map((node) => node.html).join("\n    ")}`);
+  }
+}
+
+/** Looks at a page in four ways. */
+async function look(page, name) {
+  for (const scheme of ["light", "dark"]) {
+    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+    for (const width of [1280, 390]) {
+      await page.setViewport({ width, height: 900 });
+      await accessible(page, `${name}, ${width} wide, ${scheme}`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      check(wide <= width, `${name} is ${wide} wide on a screen of ${width}`);
+      if (PICTURES) await page.screenshot({ path: `${PICTURES}/${name}-${width}-${scheme}.png`, fullPage: true });
+    }
+  }
+}
+
+/** Opens a page of the server, which has to keep its policy. */
+async function open(page, url) {
+  const response = await page.goto(url, { waitUntil: "load" });
+  const policy = response.headers()["content-security-policy"] ?? "";
+  check(policy.includes("default-src 'self'") && !UNSAFE.test(policy), `${url} has the policy \`${policy}\``);
+  return response;
+}
+
+/** The rows by state, as a run's page shows them. */
+const shown = (page) =>
+  page.$$eval("#counts .count", (counts) =>
+    Object.fromEntries(
+      counts
+        .map((count) => [count.className.match(/count-(\S+)/)[1], Number(count.querySelector(".count-rows").textContent.replace(/\D/g, ""))])
+        .filter(([, rows]) => rows > 0),
+    ),
+  );
+
+const sentence = (page) => page.$eval("[data-sentence]", (element) => element.textContent.trim());
+
+/** Waits until something holds, for a minute at most. */
+async function until(what, holds) {
+  const since = Date.now();
+  while (!(await holds())) {
+    if (Date.now() - since > 60_000) throw new Error(`not within a minute: ${what}`);
+    await new Promise((later) => setTimeout(later, 100));
+  }
+}
+
+/** A run's page while it is sent: its numbers move by themselves, and end as the results say. */
+async function followsARun(page, origin) {
+  const ended = begin("slow.yaml");
+  await until("the run is there", () => campaign("status", "slow").told.includes("slow@1"));
+  await open(page, `${origin}/runs/slow@1`);
+  await page.evaluate(() => (window.stayed = true));
+  const seen = new Set();
+  await until("three sentences", async () => seen.add(await sentence(page)).size >= 3);
+  await look(page, "run-live");
+  check(WELL.includes(await ended), "the run ends well");
+  const results = resultsOf("slow@1");
+  await until("the page is at the end", async () => JSON.stringify(await shown(page)) === JSON.stringify(inOrder(await shown(page), results)));
+  check(await page.evaluate(() => window.stayed), "the page was never loaded again");
+  const told = await shown(page);
+  check(Object.values(told).reduce((sum, rows) => sum + rows, 0) === PEOPLE + 1, `all rows are told: ${JSON.stringify(told)}`);
+}
+
+/** These counts in the order of others. */
+function inOrder(order, counts) {
+  return Object.fromEntries(Object.keys({ ...order, ...counts }).map((state) => [state, counts[state] ?? 0]));
+}
+
+/** Stop is for who decides, and is asked about. */
+async function stopsARun(page, other, origin) {
+  const ended = begin("stopped.yaml");
+  await until("the run is sent", () => campaign("status", "stopped@1", "--json").out.includes('"state":"sending"'));
+  await open(other, `${origin}/runs/stopped@1`);
+  check((await other.$("form[action$='/stop']")) === null, "who may look has no Stop");
+  await open(page, `${origin}/runs/stopped@1`);
+  let asked = "";
+  page.once("dialog", (dialog) => {
+    asked = dialog.message();
+    return dialog.accept();
+  });
+  await Promise.all([page.waitForNavigation(), page.click("form[action$='/stop'] button")]);
+  check(asked.length > 0, "Stop is asked about");
+  check(!WELL.includes(await ended), "the run stops");
+}
+
+/** What comes from elsewhere, or without the mark of a page, is refused. */
+async function refusesOthers(page, origin) {
+  await open(page, `${origin}/`);
+  const status = (form, headers) =>
+    page.evaluate(async (body, more) => (await fetch("/opt-outs", { method: "POST", headers: more, body: new URLSearchParams(body) })).status, form, headers);
+  const mark = await page.$eval("form[action='/opt-outs'] input[name=form]", (field) => field.value);
+  await page.setRequestInterception(true);
+  const foreign = (request) => {
+    const headers = { ...request.headers(), ...(request.method() === "POST" && from ? { origin: from } : {}) };
+    request.continue({ headers });
+  };
+  page.on("request", foreign);
+  let from = "https://evil.example";
+  const console_ = wrong;
+  check((await status({ form: mark, phone: "+380501230001" }, {})) === 403, "a foreign origin is refused");
+  from = "";
+  check((await status({ phone: "+380501230001" }, {})) === 403, "a form without its mark is refused");
+  check((await status({ form: "x", phone: "+380501230001" }, {})) === 403, "a form with a wrong mark is refused");
+  // The browser tells of each refusal, as it has to.
+  wrong = Math.max(console_, wrong - 3);
+  page.off("request", foreign);
+  await page.setRequestInterception(false);
+  check(!campaign("suppress", "list").out.includes("380501230001"), "nothing was done");
+}
+
+const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"], headless: true });
+try {
+  const { url, origin } = await setUp();
+  check(WELL.includes(await begin("autumn.yaml")), "a run ends well");
+
+  const page = await browser.newPage();
+  watch(page, origin);
+  const link = told([0], "serve", "link", "--for", "Olena", "--decide").url;
+  await open(page, link);
+  await page.waitForFunction(() => location.pathname === "/");
+  const aside = await browser.createBrowserContext();
+  const other = await aside.newPage();
+  watch(other, origin);
+  await open(other, url);
+  await other.waitForFunction(() => location.pathname === "/");
+
+  for (const [name, path] of [
+    ["front", "/"],
+    ["run", "/runs/autumn@1"],
+    ["rows", "/runs/autumn@1/rows"],
+    ["message", "/runs/autumn@1/rows/2"],
+    ["campaign", "/runs/autumn@1/campaign"],
+    ["preview", "/runs/autumn@1/preview"],
+  ]) {
+    const response = await open(page, origin + path);
+    check(response.status() === 200, `${path} is answered with ${response.status()}`);
+    await look(page, name);
+  }
+  await page.setExtraHTTPHeaders({ "Accept-Language": "uk" });
+  await open(page, `${origin}/runs/autumn@1`);
+  check((await page.$eval("html", (html) => html.lang)) === "uk", "the page is in Ukrainian");
+  await look(page, "run-uk");
+  await page.setExtraHTTPHeaders({});
+
+  await followsARun(page, origin);
+  await stopsARun(page, other, origin);
+  await refusesOthers(page, origin);
+
+  const files = await browser.newPage();
+  watch(files, "file:");
+  for (const [name, ...command] of [
+    ["preview-file", "preview", "autumn.yaml", "--html", "preview-file.html"],
+    ["plan-file", "plan", "autumn.yaml", "--out", "plan-file.html"],
+    ["report-file", "report", "autumn@1", "--out", "report-file.html"],
+  ]) {
+    const made = campaign(...command);
+    check(made.code === 0, `${command.join(" ")}: ${made.told}`);
+    await files.goto(pathToFileURL(`${name}.html`).href);
+    await look(files, name);
+  }
+} catch (error) {
+  check(false, error.stack);
+} finally {
+  end();
+  await browser.close();
+}
+if (wrong > 0) {
+  console.error(`${wrong} wrong`);
+  process.exit(1);
+}
