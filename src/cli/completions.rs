@@ -169,7 +169,7 @@ mod tests {
     fn every_argument_that_names_a_run_a_campaign_or_a_gateway_is_offered_them() {
         assert_eq!(
             commands_with("runs"),
-            ["stop", "status", "results", "replies", "outcome", "reconcile", "resolve", "retry", "show"]
+            ["stop", "status", "results", "report", "replies", "outcome", "reconcile", "resolve", "retry", "show"]
         );
         assert_eq!(
             commands_with("campaigns"),

@@ -1,3 +1,4 @@
-//! What people look at in a browser: files that `preview` and `plan` write.
+//! What people look at in a browser: files that `preview`, `plan` and `report` write.
 
 mod files;
+mod report;

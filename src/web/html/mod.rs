@@ -13,7 +13,7 @@ mod phone;
 mod pieces;
 #[cfg(test)]
 #[path = "../../../tests/support/html.rs"]
-mod read_html;
+pub(in crate::web) mod read_html;
 #[cfg(test)]
 mod samples;
 mod templates;
@@ -21,4 +21,4 @@ mod templates;
 pub use findings::FindingView;
 pub use phone::{Fallbacks, PhoneView};
 pub use pieces::{Piece, TextView};
-pub use templates::{Form, STYLE, TemplateError, render};
+pub use templates::{Form, STYLE, TemplateError, data, render, render_part};

@@ -12,6 +12,7 @@ use super::{Language, Words};
 use crate::check::{ALREADY_SENT, DUPLICATE, EXCLUDED, FILTERED, HOLDOUT};
 use crate::domain::{CANCELLED, Channel, EXPIRED};
 use crate::ledger::{CAPPED, OPTED_OUT, State};
+use crate::report::RunStatus;
 
 /// Kinds whose words come from elsewhere, with all of them; a message `KIND.WORD` is for these.
 fn kinds() -> BTreeMap<&'static str, Vec<String>> {
@@ -19,6 +20,7 @@ fn kinds() -> BTreeMap<&'static str, Vec<String>> {
     let channels = || Channel::ALL.iter().map(|channel| channel.name().to_owned()).collect();
     BTreeMap::from([
         ("month", (1..=12).map(|month| month.to_string()).collect()),
+        ("calendar", (1..=7).map(|day| day.to_string()).collect()),
         ("channel", channels()),
         ("severity", owned(&["error", "warning", "note"])),
         ("note", owned(&["telegram", "voice", "hlr", "call/otp"])),
@@ -27,6 +29,7 @@ fn kinds() -> BTreeMap<&'static str, Vec<String>> {
             owned(&[ALREADY_SENT, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED, OPTED_OUT, CAPPED, CANCELLED, EXPIRED]),
         ),
         ("state", owned(&State::ALL.map(State::name))),
+        ("standing", RunStatus::WORDS.map(str::to_owned).to_vec()),
     ])
 }
 
