@@ -179,7 +179,7 @@ mod tests {
         let mut script = Vec::new();
         clap_complete::generate(Shell::Zsh, &mut command(), "campaign", &mut script);
         let script = zsh(&String::from_utf8(script).unwrap());
-        assert_eq!(script.matches(":_campaign_runs'").count(), 9, "{script}");
+        assert_eq!(script.matches(":_campaign_runs'").count(), 10, "{script}");
         assert!(script.matches(":_campaign_gateways'").count() > 10, "{script}");
     }
 }

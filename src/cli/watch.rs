@@ -158,7 +158,10 @@ impl<'a> Screen<'a> {
         progress.settled(Instant::now().into_std(), &view.counts);
         let sent = &standing.figures.as_ref()?.requests.sent;
         let chart = spark(&sent.latest(POINTS));
-        let step = duration(Duration::from_secs(u64::try_from(sent.seconds()).unwrap_or_default()));
+        let step = match u64::try_from(sent.seconds()).unwrap_or_default() {
+            seconds @ 0..60 => format!("{seconds} s"),
+            seconds => duration(Duration::from_secs(seconds)),
+        };
         let left = progress.estimate().map_or_else(String::new, |estimate| {
             let rate = thousands(estimate.rate.round() as u64);
             format!(" · {rate} a second, the rest in about {}", duration(estimate.left))

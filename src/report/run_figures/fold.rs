@@ -54,7 +54,10 @@ impl<'f> Fold<'f> {
 
     /// Adds a message that the gateway took.
     fn taken(&mut self, record: &RowRecord) {
-        let way = self.ways.as_ref().and_then(|ways| ways.way(record.kind, record.phone));
+        let way = match record.kind.channels() {
+            [] => self.ways.as_ref().and_then(|ways| ways.way(record.kind, record.phone)),
+            named => Some(named),
+        };
         let channel = record.channel();
         let place = channel.and_then(|channel| way?.iter().position(|on| *on == channel));
         if let Some(way) = way {

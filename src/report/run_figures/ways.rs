@@ -37,11 +37,8 @@ impl Ways {
         }
     }
 
-    /// The way of a message; nothing where nobody can tell it any more.
+    /// The way of a message whose kind does not name its channels; nothing where nobody can tell it any more.
     pub(super) fn way(&self, kind: OperationKind, phone: Option<Phone>) -> Option<&[Channel]> {
-        if !kind.channels().is_empty() {
-            return Some(kind.channels());
-        }
         let mut fitting = self.arms.iter().filter(|(of, _)| *of == kind).map(|(_, way)| way);
         let first = fitting.next()?;
         if fitting.all(|way| way == first) {

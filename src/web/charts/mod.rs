@@ -13,7 +13,7 @@ mod stack;
 pub use bars::{Bar, Segment, bars};
 pub use calendar::{CalendarDay, CalendarView, calendar};
 pub use cascade::{Cascade, Step, cascade};
-pub use stack::{Series, Stack, StackInput, stack};
+pub use stack::{Kind, Series, Stack, StackInput, stack};
 
 use serde::{Serialize, Serializer};
 

@@ -20,12 +20,23 @@ pub struct StackInput<'c> {
     pub to: Timestamp,
     /// How many points there are in all.
     pub points: usize,
-    /// The kinds, from below: each with its words, its class, and how much is in each point that has any.
-    pub kinds: Vec<(String, String, Vec<(usize, u64)>)>,
+    /// The kinds, from below.
+    pub kinds: Vec<Kind>,
     /// How much would be the most in a point; a line shows it, where it is within what the chart reaches to.
     pub allowed: Option<u64>,
     /// On whose clock times are told.
     pub zone: &'c TimeZone,
+}
+
+/// What becomes a layer.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// What it is of.
+    pub label: String,
+    /// The class of the stylesheet.
+    pub class: String,
+    /// How much is in each point that has any.
+    pub counts: Vec<(usize, u64)>,
 }
 
 /// A chart of layers.
@@ -71,7 +82,7 @@ pub fn stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> Stack {
     let points = input.points.max(1);
     let mut below = vec![0_u64; points];
     let mut layers = Vec::with_capacity(input.kinds.len());
-    for (label, class, counts) in input.kinds {
+    for Kind { label, class, counts } in input.kinds {
         let mut above = below.clone();
         for (point, count) in &counts {
             if let Some(top) = above.get_mut(*point) {
@@ -126,11 +137,12 @@ fn outline(below: &[u64], above: &[u64], y: impl Fn(u64) -> u32) -> String {
         }
         // Writing into a string cannot fail.
         let _ = write!(path, "M{first} {}", y(below[first]));
-        for at in first..point {
-            let _ = write!(path, "V{}H{}", y(above[at]), at + 1);
+        let stretch = |values: &[u64]| values[first..point].to_vec();
+        for (at, value) in (first + 1..).zip(stretch(above)) {
+            let _ = write!(path, "V{}H{at}", y(value));
         }
-        for at in (first..point).rev() {
-            let _ = write!(path, "V{}H{at}", y(below[at]));
+        for (at, value) in (first..point).zip(stretch(below)).rev() {
+            let _ = write!(path, "V{}H{at}", y(value));
         }
         path.push('Z');
     }
@@ -144,7 +156,10 @@ mod tests {
     use super::*;
 
     fn drawn(kinds: &[Vec<(usize, u64)>], points: usize, allowed: Option<u64>) -> Stack {
-        let kinds = kinds.iter().map(|counts| ("<x>".to_owned(), "c".to_owned(), counts.clone())).collect();
+        let kinds = kinds
+            .iter()
+            .map(|counts| Kind { label: "<x>".into(), class: "c".into(), counts: counts.clone() })
+            .collect();
         let [from, to] = [0, 600].map(|second| Timestamp::from_second(second).unwrap());
         let input = StackInput { from, to, points, kinds, allowed, zone: &TimeZone::UTC };
         stack(input, |number| number.to_string())

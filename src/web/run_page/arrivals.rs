@@ -8,7 +8,7 @@ use super::{RunPage, share};
 use crate::domain::Channel;
 use crate::ledger::State;
 use crate::report::{Arrived, DeliveryTimes, Point, RunFigures, Timeline, Way, WayFigure};
-use crate::web::charts::{Bar, Cascade, Stack, StackInput, Step, bars, cascade, stack};
+use crate::web::charts::{Bar, Cascade, Kind, Stack, StackInput, Step, bars, cascade, stack};
 use crate::web::words::Words;
 
 /// What arrived.
@@ -110,7 +110,7 @@ impl RunPage<'_> {
             let count =
                 |(place, point): (i64, Point<'_, K>)| Some((usize::try_from(place).ok()?, *point.counts.get(kind)?));
             let (label, class) = named(*kind);
-            (label, class, timeline.points().filter_map(count).collect())
+            Kind { label, class, counts: timeline.points().filter_map(count).collect() }
         };
         let points = usize::try_from(timeline.span()).unwrap_or_default();
         let input = StackInput { from, to, points, kinds: kinds.iter().map(of).collect(), allowed, zone: self.zone };

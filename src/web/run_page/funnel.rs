@@ -67,6 +67,7 @@ impl RunPage<'_> {
         let reasons = self.figures().map(|figures| figures.left_out.most()).unwrap_or_default();
         let bar = |why: &str, rows| match words.kind("reason", why) {
             Some(known) => Bar::new(known, rows, "out").below(1),
+            None if why.is_empty() => Bar::new(words.say("run.no-reason"), rows, "out").below(1),
             None => Bar::new(why, rows, "out").below(1).in_foreign_words(),
         };
         let named: Vec<Bar> = reasons.iter().take(NAMED).map(|reason| bar(reason.words, reason.rows)).collect();

@@ -14,9 +14,9 @@ mod doubt;
 mod failures;
 mod funnel;
 mod pace;
-mod sentence;
 #[cfg(test)]
-mod tests;
+mod samples;
+mod sentence;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

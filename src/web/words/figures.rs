@@ -65,6 +65,7 @@ impl Words {
     pub fn duration(&self, time: Duration) -> String {
         let seconds = time.as_secs();
         let (large, small) = match seconds {
+            0 if time.as_millis() < 100 => return format!("{}{FIRM}{}", time.as_millis(), self.say("time.ms")),
             0..10 => {
                 let tenths = self.decimal((time.as_secs_f64() * 10.0).round() / 10.0);
                 return format!("{tenths}{FIRM}{}", self.say("time.s"));
@@ -115,6 +116,7 @@ mod tests {
     fn times_are_written_in_words_that_fit_their_size() {
         let (english, ukrainian) = (Words::of(Language::English), Words::of(Language::Ukrainian));
         let table = [
+            (7, "7 ms", "7 мс"),
             (400, "0.4 s", "0,4 с"),
             (12_000, "12 s", "12 с"),
             (200_000, "3 min 20 s", "3 хв 20 с"),

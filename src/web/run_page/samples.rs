@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
 use super::{Part, RunPage, RunPageView, part};
+use crate::domain::{Channel, Outcome, Status};
 use crate::report::{Fate, RunStanding, fate, scene};
 use crate::web::html::read_html::Html;
 use crate::web::words::Language;
@@ -36,6 +37,25 @@ fn parts(view: &RunPageView, language: Language) -> (BTreeSet<(String, Vec<Strin
     (shapes, text)
 }
 
+/// The shapes of a run's parts.
+fn shapes(fates: &[Fate]) -> BTreeSet<(String, Vec<String>)> {
+    parts(&view(fates, Language::English), Language::English).0
+}
+
+/// A run with something in each of its parts, and one with nothing.
+fn ordinary() -> [Vec<Fate>; 2] {
+    let taken = |told| Fate::Sent(Outcome::Accepted { msg_id: None, parts: Some(1), answer: None }, told);
+    let refused = |error: &str| Fate::Sent(Outcome::Rejected { error: error.into() }, Vec::new());
+    let fell = |status| {
+        taken(vec![(Some(Channel::Viber), Status::Expired, None), (Some(Channel::Sms), status, Some("no".into()))])
+    };
+    let mut all = vec![Fate::Out("x".into()), Fate::Out("filtered".into()), Fate::Waits, refused("no"), refused("")];
+    all.extend((0..24).map(|_| Fate::Silent));
+    all.extend(Status::KNOWN.map(fell));
+    all.extend([Some(Channel::Viber), None].map(|channel| taken(vec![(channel, Status::Delivered, None)])));
+    [all, vec![Fate::Out("filtered".into())]]
+}
+
 const HOSTILE: &str = "(<script>alert\\(1\\)</script>|<img src=x onerror=y>|\" onclick=\"z|' style='|</svg>|</table>|<!--|&lt;|\\{\\{ x \\}\\}|\u{0}|\u{202e}| |a)*";
 
 proptest! {
@@ -45,20 +65,7 @@ proptest! {
     fn what_anybody_says_is_text_and_every_number_stands_where_it_adds_up(
         fates in proptest::collection::vec(fate(HOSTILE), 1..20),
     ) {
-        let known = {
-            let sent = |status: crate::domain::Status| Fate::Sent(
-                crate::domain::Outcome::Accepted { msg_id: None, parts: Some(1), answer: None },
-                vec![(Some(crate::domain::Channel::Viber), crate::domain::Status::Expired, None),
-                     (Some(crate::domain::Channel::Sms), status, Some("no".into()))],
-            );
-            let mut all = vec![Fate::Out("x".into()), Fate::Out("filtered".into()), Fate::Waits, Fate::Silent];
-            all.extend((0..24).map(|_| Fate::Silent));
-            all.extend(crate::domain::Status::KNOWN.map(sent));
-            all.push(Fate::Sent(crate::domain::Outcome::Rejected { error: "no".into() }, Vec::new()));
-            all.push(Fate::Sent(crate::domain::Outcome::Rejected { error: String::new() }, Vec::new()));
-            let view = view(&all, Language::English);
-            parts(&view, Language::English).0
-        };
+        let known: BTreeSet<_> = ordinary().iter().flat_map(|fates| shapes(fates)).collect();
         for language in Language::ALL {
             let view = view(&fates, language);
             let (shapes, text) = parts(&view, language);
