@@ -169,7 +169,7 @@ mod tests {
     fn every_argument_that_names_a_run_a_campaign_or_a_gateway_is_offered_them() {
         assert_eq!(
             commands_with("runs"),
-            ["stop", "status", "results", "replies", "outcome", "reconcile", "resolve", "retry", "show"]
+            ["stop", "status", "results", "report", "replies", "outcome", "reconcile", "resolve", "retry", "show"]
         );
         assert_eq!(
             commands_with("campaigns"),
@@ -179,7 +179,7 @@ mod tests {
         let mut script = Vec::new();
         clap_complete::generate(Shell::Zsh, &mut command(), "campaign", &mut script);
         let script = zsh(&String::from_utf8(script).unwrap());
-        assert_eq!(script.matches(":_campaign_runs'").count(), 9, "{script}");
+        assert_eq!(script.matches(":_campaign_runs'").count(), 10, "{script}");
         assert!(script.matches(":_campaign_gateways'").count() > 10, "{script}");
     }
 }

@@ -37,6 +37,7 @@ mod purge;
 mod receipt;
 mod reconcile;
 mod replies;
+mod report;
 mod resolve;
 mod results;
 mod retry;
@@ -49,6 +50,7 @@ mod shell;
 mod show;
 mod signals;
 mod single_report;
+mod spark;
 mod status;
 mod stop;
 mod suggested;
@@ -123,6 +125,7 @@ async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
         Command::Stop(args) => stop::stop(context, args).await,
         Command::Status(args) => status::status(context, &args).await,
         Command::Results(args) => results::results(context, args).await,
+        Command::Report(args) => report::report(context, args).await,
         Command::Replies(args) => replies::replies(context, args).await,
         Command::Outcome(args) => outcome::outcome(context, args).await,
         Command::Reconcile(args) => reconcile::reconcile(context, args).await,

@@ -14,7 +14,9 @@ use super::listing::listing;
 use super::watch::watch;
 use crate::finding::one_line;
 use crate::ledger::{Ledger, RunFilter, RunId, ShareHolder};
-use crate::report::{NextStep, RunStanding, RunStatus, RunView, counts_line, plural, run_entry_json, thousands};
+use crate::report::{
+    ChannelFigures, NextStep, RunStanding, RunStatus, RunView, counts_line, plural, run_entry_json, thousands,
+};
 use crate::runs;
 
 pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, Failure> {
@@ -56,7 +58,8 @@ impl RunStanding {
         let name = run.name();
         let mut text = format!("{name} · {} · {} · {}\n", run.gateway, run.endpoint, one_line(&status.to_string()));
         text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line(counts));
-        text.extend(self.channels.lines().iter().map(|line| format!("  {line}\n")));
+        let channels = self.channels().map(ChannelFigures::lines).unwrap_or_default();
+        text.extend(channels.iter().map(|line| format!("  {line}\n")));
         text += &format!("  began {}", local(run.began_at));
         if let Some(ended) = run.ended_at {
             text += &format!(" · last ended {}", local(ended));

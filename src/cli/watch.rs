@@ -15,15 +15,18 @@ use super::exit;
 use super::failure::Failure;
 use super::listing::fitted;
 use super::output::{Output, is_unwritten};
+use super::spark::spark;
 use super::status::list;
 use crate::delivery::Interrupt;
 use crate::finding::{harmless, one_line};
 use crate::ledger::{Ledger, Run, RunFilter};
-use crate::report::{RunStanding, counts_line, is_owned};
+use crate::report::{RunStanding, RunStatus, SendingProgress, counts_line, duration, is_owned, thousands};
 use crate::runs;
 
 /// How often it is looked at most.
 const EACH: Duration = Duration::from_secs(1);
+/// How many points the small chart of the rate has.
+const POINTS: usize = 30;
 /// Looking takes at most one part of so many of the time: somebody else may be sending meanwhile.
 const PARTS: u32 = 20;
 
@@ -93,6 +96,8 @@ async fn signal(interrupt: &mut Receiver<Interrupt>) -> u8 {
 struct Screen<'a> {
     output: &'a Output,
     form: Form,
+    /// How far it was each time.
+    progress: Option<SendingProgress>,
 }
 
 enum Form {
@@ -112,15 +117,16 @@ impl<'a> Screen<'a> {
             (false, true) => Form::Terminal(Term::buffered_stdout(), 0),
             (false, false) => Form::Lines(String::new()),
         };
-        Self { output, form }
+        Self { output, form, progress: None }
     }
 
     /// Shows how it stands, if that changed.
     fn show(&mut self, standing: &RunStanding, text: &str) {
+        let pace = self.pace(standing).unwrap_or_default();
         match &mut self.form {
             Form::Terminal(term, lines) => {
                 let now = Zoned::now().strftime("%H:%M:%S").to_string();
-                let text = format!("{text}followed until nothing more can come, as of {now}; Ctrl-C leaves it\n");
+                let text = format!("{text}{pace}followed until nothing more can come, as of {now}; Ctrl-C leaves it\n");
                 *lines = draw(term, *lines, &text);
             }
             Form::Lines(last) => {
@@ -139,6 +145,28 @@ impl<'a> Screen<'a> {
                 }
             }
         }
+    }
+
+    /// How fast it goes, as a small chart, and how long the rest takes; nothing while it is not sent.
+    fn pace(&mut self, standing: &RunStanding) -> Option<String> {
+        let view = &standing.view;
+        if view.status != RunStatus::Sending {
+            self.progress = None;
+            return None;
+        }
+        let progress = self.progress.get_or_insert_with(|| SendingProgress::new(view.run.recipients));
+        progress.settled(Instant::now().into_std(), &view.counts);
+        let sent = &standing.figures.as_ref()?.requests.sent;
+        let chart = spark(&sent.latest(POINTS));
+        let step = match u64::try_from(sent.seconds()).unwrap_or_default() {
+            seconds @ 0..60 => format!("{seconds} s"),
+            seconds => duration(Duration::from_secs(seconds)),
+        };
+        let left = progress.estimate().map_or_else(String::new, |estimate| {
+            let rate = thousands(estimate.rate.round() as u64);
+            format!(" · {rate} a second, the rest in about {}", duration(estimate.left))
+        });
+        Some(format!("sent in each {step}: {chart}{left}\n"))
     }
 
     /// Shows how it stands at last.

@@ -9,22 +9,24 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
-use super::kept_figures::KeptFigures;
 use super::row_records::RowRecord;
-use super::{RowRecords, counts_json, counts_line, duration};
-use crate::domain::{Arrival, Channel, Row};
-use crate::ledger::{KeptReceipt, Ledger, LedgerError, Run, RunFilter, RunId, State, StateCounts};
+use super::{counts_json, counts_line, duration};
+use crate::domain::{Arrival, Channel};
+use crate::ledger::{KeptReceipt, State, StateCounts};
 
 /// The states of messages that a channel can be told of.
-const TAKEN: [State; 5] = [State::Queued, State::Accepted, State::Delivered, State::Read, State::Failed];
+pub(super) const TAKEN: [State; 5] = [State::Queued, State::Accepted, State::Delivered, State::Read, State::Failed];
 
 /// The longest time that is told apart from longer ones, in milliseconds: some thirteen months.
 const LONGEST: u64 = 400 * 24 * 3_600_000;
 
+/// The longest time of each span in which messages are counted exactly, in seconds; the last span is of all that took longer.
+const SPANS: [u64; 13] = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3_600, 10_800, 43_200, 86_400];
+
 /// What became of the messages that the gateway took, by channel.
 ///
 /// A message is counted once: in the channel by which it arrived, else in the one that was told of last.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ChannelFigures {
     pub(super) channels: BTreeMap<Channel, ChannelFigure>,
     /// The messages of which nobody told the channel.
@@ -32,7 +34,7 @@ pub struct ChannelFigures {
 }
 
 /// What became of the messages of one channel.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ChannelFigure {
     /// Its messages by state.
     pub counts: StateCounts,
@@ -41,25 +43,31 @@ pub struct ChannelFigure {
 }
 
 /// How long messages took to arrive, to a thousandth of each time.
-#[derive(Debug)]
-pub struct DeliveryTimes(pub(super) Histogram<u64>);
+#[derive(Clone, Debug)]
+pub struct DeliveryTimes {
+    times: Histogram<u64>,
+    /// How many took a time of each span.
+    spans: [u64; SPANS.len() + 1],
+}
 
 impl Default for DeliveryTimes {
     fn default() -> Self {
-        Self(Histogram::new_with_max(LONGEST, 3).expect("these bounds are those of a histogram"))
+        let times = Histogram::new_with_max(LONGEST, 3).expect("these bounds are those of a histogram");
+        Self { times, spans: [0; SPANS.len() + 1] }
     }
 }
 
 impl DeliveryTimes {
     /// Adds the time of a message.
     fn add(&mut self, time: Duration) {
-        self.0.saturating_record(u64::try_from(time.as_millis()).unwrap_or(LONGEST));
+        self.times.saturating_record(u64::try_from(time.as_millis()).unwrap_or(LONGEST));
+        self.spans[SPANS.partition_point(|longest| Duration::from_secs(*longest) < time)] += 1;
     }
 
     /// How many messages have a time.
     #[must_use]
     pub fn messages(&self) -> u64 {
-        self.0.len()
+        self.times.len()
     }
 
     /// The time within which half of the messages arrived; nothing where none has a time.
@@ -76,88 +84,46 @@ impl DeliveryTimes {
 
     /// How many messages took which time, in milliseconds, to a thousandth; only times that occur.
     pub(super) fn pairs(&self) -> Vec<(u64, u64)> {
-        self.0.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect()
+        self.times.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect()
     }
 
-    /// Times as they were told in pairs.
-    pub(super) fn from_pairs(pairs: &[(u64, u64)]) -> Self {
+    /// How many messages took a time of each span, the shortest first.
+    pub(super) fn spans(&self) -> &[u64] {
+        &self.spans
+    }
+
+    /// The spans, the shortest first: the longest time of each in seconds, and how many messages took one of it. The last has no
+    /// longest.
+    pub fn each_span(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
+        SPANS.into_iter().map(Some).chain([None]).zip(self.spans)
+    }
+
+    /// Times as they were told in pairs and by span.
+    pub(super) fn from_pairs(pairs: &[(u64, u64)], spans: &[u64]) -> Self {
         let mut times = Self::default();
-        pairs.iter().for_each(|(time, messages)| times.0.saturating_record_n(*time, *messages));
+        pairs.iter().for_each(|(time, messages)| times.times.saturating_record_n(*time, *messages));
+        times.spans.iter_mut().zip(spans).for_each(|(span, messages)| *span = *messages);
         times
     }
 
     /// The shortest time within which that share of the messages arrived.
     fn within(&self, share: f64) -> Option<Duration> {
-        (self.messages() > 0).then(|| Duration::from_millis(self.0.value_at_quantile(share)))
+        (self.messages() > 0).then(|| Duration::from_millis(self.times.value_at_quantile(share)))
     }
 }
 
 impl ChannelFigures {
-    /// The figures of a run that nobody sends, as they were kept when its rows were counted, if nothing became known since.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
-    pub async fn kept(ledger: &dyn Ledger, run: &Run) -> Result<Option<Self>, LedgerError> {
-        let Some((counts, _)) = run.standing_counts() else { return Ok(None) };
-        if run.receipts == 0 {
-            return Ok(Some(Self::default()));
-        }
-        let kept = ledger.figures(run.key).await?.and_then(|kept| KeptFigures::read(&kept));
-        Ok(kept.filter(|kept| kept.receipts == run.receipts && kept.counts == *counts).map(|kept| kept.figures()))
-    }
-
-    /// Makes the figures of a run that just ended or was counted, and keeps them, where messages were told of. What cannot be
-    /// kept is made again by whoever wants it.
-    pub async fn keep(ledger: &dyn Ledger, run: RunId) {
-        if let Err(error) = Self::try_to_keep(ledger, run).await {
-            tracing::debug!("the figures of a run are not kept: {error}");
-        }
-    }
-
-    async fn try_to_keep(ledger: &dyn Ledger, run: RunId) -> Result<(), LedgerError> {
-        let Some(run) = ledger.runs(RunFilter::one(run)).await?.pop() else { return Ok(()) };
-        let Some((counts, _)) = run.standing_counts().filter(|_| run.receipts > 0) else { return Ok(()) };
-        let figures = Self::read(ledger, &run, false).await?;
-        match KeptFigures::of(&figures, (counts.clone(), run.receipts)).written() {
-            Some(kept) => ledger.keep_figures(run.key, kept).await,
-            None => Ok(()),
-        }
-    }
-
-    /// The figures of a run; `owned` tells whether a process is sending it. None of a run of which nothing was told.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
-    pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
-        let mut figures = Self::default();
-        if run.receipts == 0 {
-            return Ok(figures);
-        }
-        let mut records = RowRecords::new(ledger, run, owned).await?;
-        let rows = run.rows();
-        for row in rows.first.get()..=rows.last.get() {
-            if let Some(record) = records.take(Row::new(row)).await? {
-                figures.add(&record);
-            }
-        }
-        Ok(figures)
-    }
-
-    fn add(&mut self, record: &RowRecord) {
+    /// Adds the record of a row.
+    pub(super) fn add(&mut self, record: &RowRecord) {
         if !TAKEN.contains(&record.state) {
             return;
         }
-        let arrived = record.told.as_ref().and_then(|told| told.arrived.as_ref());
-        let told = arrived.or(record.told.as_ref().map(|told| &told.last));
-        let only = match record.kind.channels() {
-            [channel] => Some(*channel),
-            _ => None,
-        };
-        let figure = match told.and_then(|told| told.receipt.channel).or(only) {
+        let figure = match record.channel() {
             Some(channel) => self.channels.entry(channel).or_default(),
             None => &mut self.untold,
         };
         figure.counts.add(record.state, 1);
+        let arrived = record.told.as_ref().and_then(|told| told.arrived.as_ref());
         if let Some(arrived) = arrived.filter(|arrived| tells_when(arrived))
             && let Ok(time) = Duration::try_from(record.begun_at.duration_until(arrived.told_at()))
         {
@@ -226,7 +192,14 @@ mod tests {
             let mut told = DeliveryTimes::default();
             times.iter().for_each(|time| told.add(Duration::from_millis(*time)));
             prop_assert_eq!(told.messages(), times.len() as u64);
-            let kept = DeliveryTimes::from_pairs(&told.pairs());
+            let kept = DeliveryTimes::from_pairs(&told.pairs(), told.spans());
+            prop_assert_eq!(kept.spans(), told.spans());
+            for (longest, within) in told.each_span().scan(0, |sum, (longest, messages)| {
+                *sum += messages;
+                Some((longest.map_or(u64::MAX, |seconds| seconds * 1_000), *sum))
+            }) {
+                prop_assert_eq!(within, times.iter().filter(|time| **time <= longest).count() as u64);
+            }
             prop_assert_eq!((kept.messages(), kept.median(), kept.p95()), (told.messages(), told.median(), told.p95()));
             for (of_100, told) in [(50, told.median()), (95, told.p95())] {
                 let (exact, told) = (exactly(&mut times, of_100), told.expect("there are times").as_millis() as u64);

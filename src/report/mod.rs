@@ -11,7 +11,6 @@ mod figures;
 mod forecast;
 mod frozen_list;
 mod history;
-mod kept_figures;
 mod layout;
 mod ledger_loss;
 mod listing;
@@ -34,6 +33,7 @@ mod row_records;
 mod row_writer;
 mod rows_page;
 mod run_copies;
+mod run_figures;
 mod run_json;
 mod run_results;
 mod run_standing;
@@ -68,6 +68,11 @@ pub use row_index::RowIndex;
 pub use row_records::{Amendment, RowRecord, RowRecords};
 pub use rows_page::{ListedRow, listed_rows};
 pub use run_copies::copies_of;
+pub use run_figures::{
+    Arrived, DoubtfulRow, Doubts, Point, Reason, Reasons, RequestFigures, RunFigures, Terms, Timeline, Way, WayFigure,
+};
+#[cfg(test)]
+pub(crate) use run_figures::{Fate, fate, scene};
 pub use run_json::{run_entry_json, run_json};
 pub use run_results::RunResults;
 pub use run_standing::{RunStanding, approvals, approved_json};

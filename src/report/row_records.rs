@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
-use crate::domain::{MsgId, OperationKind, Outcome, Phone, Row};
+use super::run_figures::RequestFigures;
+use crate::domain::{Channel, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
     Activities, Activity, Change, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, RowEvent, RowEvents,
     Run, RunId, State,
@@ -40,6 +41,19 @@ pub struct RowRecord {
     pub amendment: Option<Amendment>,
     /// What receipts told of it.
     pub told: Option<Told>,
+}
+
+impl RowRecord {
+    /// The channel that its message is of: the one by which it arrived, else the one that was told of last, else the only one.
+    #[must_use]
+    pub fn channel(&self) -> Option<Channel> {
+        let told = self.told.as_ref().map(|told| told.arrived.as_ref().unwrap_or(&told.last));
+        let only = match self.kind.channels() {
+            [channel] => Some(*channel),
+            _ => None,
+        };
+        told.and_then(|told| told.receipt.channel).or(only)
+    }
 }
 
 /// What the receipts of a message come to.
@@ -103,6 +117,10 @@ pub struct RowRecords<'a> {
     unread: u32,
     /// Of how many rows receipts are read at once.
     receipts_at_once: u32,
+    /// The last row with an envelope.
+    last: Option<Row>,
+    /// What the envelopes that were read come to.
+    requests: RequestFigures,
 }
 
 impl<'a> RowRecords<'a> {
@@ -137,6 +155,8 @@ impl<'a> RowRecords<'a> {
         let (activities, run) = (Activities::read(ledger, run, owned).await?, run.key);
         let events = RowEvents::from(ledger.events(run).await?).leaving_out(&ledger.left_out(run).await?);
         let (block, receipts_at_once) = if few.is_some() { (1, RECEIPTS_OF_FEW) } else { (BLOCK, RECEIPTS) };
+        let summaries = ledger.envelope_summaries(run).await?;
+        let last = summaries.iter().map(|summary| summary.last).max();
         let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
         for summary in ledger.envelope_summaries(run).await? {
             let within = summary.first.get()..=summary.last.get();
@@ -148,9 +168,33 @@ impl<'a> RowRecords<'a> {
         let mut blocks: Vec<_> =
             blocks.into_iter().map(|(number, first)| (first, number * block..=number * block + (block - 1))).collect();
         blocks.sort_by_key(|(first, _)| *first);
-        let (attempts, receipts) = Default::default();
-        let blocks = blocks.into();
-        Ok(Self { ledger, run, activities, blocks, attempts, events, receipts, unread: 0, receipts_at_once })
+        let (attempts, receipts, requests) = Default::default();
+        let (blocks, unread) = (blocks.into(), 0);
+        Ok(Self {
+            ledger,
+            run,
+            activities,
+            blocks,
+            attempts,
+            events,
+            receipts,
+            unread,
+            receipts_at_once,
+            last,
+            requests,
+        })
+    }
+
+    /// The last row with an envelope.
+    #[must_use]
+    pub fn last(&self) -> Option<Row> {
+        self.last
+    }
+
+    /// What the envelopes come to, once all rows were asked for.
+    #[must_use]
+    pub fn into_requests(self) -> RequestFigures {
+        self.requests
     }
 
     /// What is being done about the run.
@@ -196,6 +240,7 @@ impl<'a> RowRecords<'a> {
     }
 
     fn add(&mut self, envelope: EnvelopeRecord) {
+        self.requests.add(&envelope, &self.events);
         let (number, kind) = (envelope.envelope, envelope.kind);
         let (begun_at, submitted_at) = (envelope.begun_at, instant(envelope.begun_at));
         let settled_at = envelope.settled.as_ref().map(|(at, _)| instant(*at));

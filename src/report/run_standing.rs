@@ -1,8 +1,8 @@
-//! How a run stands, with what became of its messages by channel.
+//! How a run stands, with its figures.
 
 use serde_json::{Value, json};
 
-use super::{ChannelFigures, RunView, is_owned, run_json};
+use super::{ChannelFigures, RunFigures, RunView, is_owned, run_json};
 use crate::ledger::{Approval, Ledger, LedgerError, Run, RunFilter, ShareHolder};
 
 /// How a run stands.
@@ -10,8 +10,8 @@ use crate::ledger::{Approval, Ledger, LedgerError, Run, RunFilter, ShareHolder};
 pub struct RunStanding {
     /// What it does, and what its rows came to.
     pub view: RunView,
-    /// What became of its messages by channel.
-    pub channels: ChannelFigures,
+    /// Its figures; nothing where they were not wanted, or nobody knows them any more.
+    pub figures: Option<RunFigures>,
     /// Who agreed to it, where somebody was asked apart from the call that sent it, the earliest first.
     pub approvals: Vec<Approval>,
     /// Which processes send it, and how much of it each has; none where one sends it alone.
@@ -19,37 +19,73 @@ pub struct RunStanding {
 }
 
 impl RunStanding {
-    /// Reads it: what was counted and kept where that is true still, else from the run's envelopes.
+    /// Reads it: what was counted and kept where that is true still, else from the run's envelopes. Of a run that ended, and of
+    /// which nothing was told, its counts are enough.
     ///
     /// # Errors
     /// When the ledger cannot be read.
     pub async fn read(ledger: &dyn Ledger, run: Run) -> Result<Self, LedgerError> {
+        Self::read_as(ledger, run, false).await
+    }
+
+    /// Reads it with its figures, which only a run lacks that was purged without them.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn whole(ledger: &dyn Ledger, run: Run) -> Result<Self, LedgerError> {
+        Self::read_as(ledger, run, true).await
+    }
+
+    async fn read_as(ledger: &dyn Ledger, run: Run, whole: bool) -> Result<Self, LedgerError> {
         let owned = is_owned(ledger, &run).await?;
         // Whoever sent it may have ended since it was read, and said how.
         let anew = if owned { None } else { ledger.runs(RunFilter::one(run.key)).await?.pop() };
         let run = anew.unwrap_or(run);
-        let view = RunView::read(ledger, run, owned).await?;
-        let kept = if owned { None } else { ChannelFigures::kept(ledger, &view.run).await? };
-        let channels = match kept {
-            Some(channels) => channels,
-            None => ChannelFigures::read(ledger, &view.run, owned).await?,
+        let kept = if owned { None } else { RunFigures::kept(ledger, &run).await? };
+        let counted = run.purged_at.is_some() || (!whole && !owned && run.receipts == 0);
+        let figures = match kept {
+            None if !counted => Some(RunFigures::read(ledger, &run, owned).await?),
+            kept => kept,
+        };
+        let view = match &figures {
+            // What stands beside each other is of one pass.
+            Some(figures) if owned || run.standing_counts().is_none() && run.purged_at.is_none() => {
+                let RunFigures { counts, requests, .. } = figures;
+                RunView::of_counts(run, owned, counts.clone(), requests.parts.billed)
+            }
+            _ => RunView::read(ledger, run, owned).await?,
         };
         let approvals = approvals(ledger, &view.run).await?;
         let senders = if view.run.sharing.is_some() { ledger.share_holders(&view.run).await? } else { Vec::new() };
-        Ok(Self { view, channels, approvals, senders })
+        Ok(Self { view, figures, approvals, senders })
+    }
+
+    /// What became of its messages by channel, as far as somebody told.
+    #[must_use]
+    pub fn channels(&self) -> Option<&ChannelFigures> {
+        // Where nobody told anything, each message is still the way that it was sent.
+        self.figures.as_ref().map(|figures| &figures.channels).filter(|_| self.view.run.receipts > 0)
     }
 
     /// The same for programs. Nobody's number is in it.
     #[must_use]
     pub fn json(&self) -> Value {
         let mut object = run_json(&self.view);
-        object["channels"] = self.channels.json();
+        object["channels"] = self.channels().map_or_else(|| json!({}), ChannelFigures::json);
         approved_json(&mut object, &self.approvals);
         let sender =
             |holder: &ShareHolder| json!({ "by": holder.by, "rows": holder.rows, "since": holder.since.to_string() });
         if !self.senders.is_empty() {
             object["senders"] = self.senders.iter().map(sender).collect();
         }
+        object
+    }
+
+    /// The same with its figures.
+    #[must_use]
+    pub fn report_json(&self) -> Value {
+        let mut object = self.json();
+        object["figures"] = self.figures.as_ref().map(RunFigures::json).into();
         object
     }
 }

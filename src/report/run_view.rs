@@ -49,6 +49,10 @@ impl RunStatus {
 }
 
 impl RunStatus {
+    /// Every word by which programs are told of one.
+    pub const WORDS: [&'static str; 8] =
+        ["sending", "stopped", "interrupted", "open", "finished", "given_up", "replaced", "cancelled"];
+
     /// The word by which programs are told of it.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -119,11 +123,16 @@ impl RunView {
             return Ok(Self { status: RunStatus::of(&run, owned), run, counts, parts });
         }
         let Snapshot { counts, parts, .. } = Snapshot::read(ledger, &run, owned).await?;
+        Ok(Self::of_counts(run, owned, counts, parts.billed))
+    }
+
+    /// A run whose rows were counted just now; `owned` tells whether a process is sending it.
+    pub(super) fn of_counts(run: Run, owned: bool, counts: StateCounts, parts: u64) -> Self {
         // Of a shared run some rows may be on their way, or wait to be tried again, and it has as many as were sent.
         let under_way = run.shared && counts.get(State::Planned) > 0;
         let sending = owned || under_way || counts.get(State::Sending) > 0;
         let run = Run { recipients: counts.total(), ..run };
-        Ok(Self { status: RunStatus::of(&run, sending), run, counts, parts: parts.billed })
+        Self { status: RunStatus::of(&run, sending), run, counts, parts }
     }
 
     /// All runs of a ledger, the latest first.

@@ -13,7 +13,7 @@ use crate::ledger::{Lease, NewNotification, Parts, Progress, Run, RunEnd, State,
 use crate::manifest::Notify;
 use crate::message::Notice;
 use crate::notify::{about_run, notification};
-use crate::report::{ChannelFigures, RunResults, open_doubts};
+use crate::report::{RunFigures, RunResults, open_doubts};
 use crate::sandbox::Counts;
 
 impl Session {
@@ -64,7 +64,7 @@ impl Session {
             };
             self.adapters.ledger.end(lease, end).await?;
             failpoint::pass("run.marked");
-            ChannelFigures::keep(self.adapters.ledger.as_ref(), run.key).await;
+            RunFigures::keep(self.adapters.ledger.as_ref(), run.key, Some(self.kept_terms())).await;
         }
         let time = began.elapsed();
         Ok(EndedRun {

@@ -92,7 +92,10 @@ pub(super) fn is_whole(copies: &Copies, frozen: &FrozenInputs) -> bool {
 }
 
 /// Opens the copies of a run: what is sent never depends on what the files say now.
-pub(super) async fn thaw(
+///
+/// # Errors
+/// When the ledger has no copies of it, or they are damaged.
+pub async fn thaw(
     ledger: &dyn Ledger,
     run: &Run,
 ) -> Result<(FrozenInputs, CompiledCampaign<BufReader<ListReader>>), Error> {

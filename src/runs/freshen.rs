@@ -5,7 +5,7 @@ use super::held_run::rewrite;
 use super::{Adapters, Error, StaleResults};
 use crate::delivery::Snapshot;
 use crate::ledger::{Run, RunFilter};
-use crate::report::{ChannelFigures, is_owned};
+use crate::report::{RunFigures, is_owned};
 
 /// The runs that receipts came for since their rows were counted, oldest first; those that somebody sends are not among them.
 ///
@@ -35,7 +35,7 @@ pub async fn freshen(adapters: &Adapters, run: &Run) -> Result<Option<StaleResul
         // Whoever took it meanwhile and gave it back wrote what is newer, and ours may have taken its place.
         if (now.ended_at, now.epoch) == (before.ended_at, before.epoch) {
             ledger.counted(run.key, snapshot.counts, snapshot.parts.billed, before.receipts).await?;
-            ChannelFigures::keep(ledger, run.key).await;
+            RunFigures::keep(ledger, run.key, None).await;
             return Ok(unwritten);
         }
     }

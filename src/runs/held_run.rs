@@ -7,7 +7,7 @@ use super::find::{found, planned_results};
 use super::{Adapters, Error, OwnFiles, hold, is_gone, later_at};
 use crate::delivery::Snapshot;
 use crate::ledger::{Hold, Lease, NewRowEvent, Ownership, Progress, Run, RunEnd, State, StopKind};
-use crate::report::{ChannelFigures, RunResults};
+use crate::report::{RunFigures, RunResults};
 
 /// A run that this process has.
 pub struct HeldRun {
@@ -146,7 +146,7 @@ impl HeldRun {
             told: Vec::new(),
         };
         ledger.end(self.lease, end).await?;
-        ChannelFigures::keep(ledger, self.run.key).await;
+        RunFigures::keep(ledger, self.run.key, None).await;
         Ok(ReleasedRun { run, reopened, snapshot, unwritten })
     }
 

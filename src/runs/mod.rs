@@ -102,6 +102,7 @@ pub use fire::{
     unfinished_of,
 };
 pub use forget::{ForgottenPerson, ForgottenRows, forget};
+pub use freeze::thaw;
 pub use freshen::{freshen, stale_runs};
 pub use guard::{SentAlready, SentBefore, already_sent, capped, caps, edition_of, opted_out, runs_of};
 pub use held_run::{HeldRun, ReleasedRun, StaleResults};

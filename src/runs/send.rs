@@ -15,7 +15,8 @@ use crate::delivery::{Ending, Snapshot, Stop};
 use crate::failpoint;
 use crate::gateway::{Gateway, RunHook};
 use crate::ledger::{Claim, Lease, ListReader, OPTED_OUT, Run, State, StopKind};
-use crate::manifest::SendingTerms;
+use crate::manifest::{Rate, SendingTerms};
+use crate::report::{RunFigures, Terms};
 
 impl Session {
     /// Sends the run and tells how it ended.
@@ -35,6 +36,7 @@ impl Session {
         let connection = Connection::open(&inputs.destination, key, scenario, receiver).await?;
         let gateway =
             connection.client(self.adapters.connect, frozen.brief.endpoint, inputs.campaign.delivery.timeout)?;
+        RunFigures::keep_terms(ledger, run.key, self.kept_terms()).await;
         let snapshot = match snapshot {
             // Read while it was held; what the claim made doubt was read as doubt.
             Some(snapshot) => snapshot,
@@ -109,6 +111,15 @@ impl Session {
     pub(super) fn terms(&self) -> SendingTerms {
         let request = &self.launch.request;
         SendingTerms::of(&self.inputs().campaign, request.keep_going, !request.no_wait)
+    }
+
+    /// What is kept of them for who looks at the run.
+    pub(super) fn kept_terms(&self) -> Terms {
+        let (terms, destination) = (self.terms(), &self.inputs().destination);
+        let keeps_time = destination.is_live() || self.launch.request.real_time;
+        let rate = destination.within(terms.delivery).rate.filter(|_| keeps_time).and_then(Rate::per_second);
+        let currency = destination.profile().and_then(|profile| profile.currency.clone());
+        Terms { rate, budget: terms.limits, currency }
     }
 
     /// What it is sent with.

@@ -9,16 +9,20 @@
 //!
 //! - `words`: the words of pages, in English and Ukrainian;
 //! - `html`: the look of a page, and messages as phones show them;
-//! - `files`: what a campaign will say, as a file that stands alone.
+//! - `charts`: the geometry of charts;
+//! - `run_page`: a run in numbers and charts, as the report and the page of a run show it;
+//! - `files`: what a campaign will say, and what a run came to, as a file that stands alone.
 //!
 //! It is a router behind a door (`crate::door`), and must not decide anything about runs.
 
 mod api;
+pub mod charts;
 pub mod files;
 mod health;
 pub mod html;
 mod metrics;
 mod pages;
+pub mod run_page;
 mod views;
 pub mod words;
 

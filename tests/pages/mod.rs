@@ -5,3 +5,4 @@ mod coming_in;
 mod deciding;
 mod files;
 mod following;
+mod report;

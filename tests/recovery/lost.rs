@@ -234,7 +234,7 @@ fn a_process_that_is_suspended_inside_a_commit_is_in_the_way_of_nobody_who_looks
     let witness = Witness::start();
     let sale = sale(&witness);
     let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
-    command.env("CAMPAIGN_FAILPOINT", "commit.before:6:stay");
+    command.env("CAMPAIGN_FAILPOINT", "commit.before:7:stay");
     let mut run = Process::start(command);
     until("it is inside a commit", || run.stderr().contains("went off"));
     run.signal("STOP");

@@ -121,7 +121,7 @@ impl Browser {
         for (name, value) in headers {
             request += &format!("{name}: {value}\r\n");
         }
-        for cookie in &self.cookie {
+        if let Some(cookie) = &self.cookie {
             request += &format!("Cookie: other=1; {cookie}\r\n");
         }
         stream.write_all(format!("{request}\r\n{body}").as_bytes()).expect("sent");

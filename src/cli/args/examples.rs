@@ -33,6 +33,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("status", "autumn-sale --watch"),
     ("results", "autumn-sale --out results.csv"),
     ("results", "autumn-sale@3 --state rejected,in_doubt --out -"),
+    ("report", "autumn-sale --out report.html"),
     ("replies", "autumn-sale --out replies.csv"),
     ("outcome", "autumn-sale --file purchases.csv --at Date --amount Total --within 14d"),
     ("reconcile", "autumn-sale"),

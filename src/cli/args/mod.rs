@@ -11,6 +11,7 @@ mod outcome;
 mod page;
 mod people;
 mod plan;
+mod report;
 mod sandbox;
 mod schedule;
 mod serve;
@@ -30,6 +31,7 @@ pub(super) use ledger_url::LedgerUrl;
 pub(super) use outcome::OutcomeArgs;
 pub(super) use people::{FindArgs, ForgetArgs, PurgeArgs};
 pub(super) use plan::{ApproveArgs, PlanArgs};
+pub(super) use report::ReportArgs;
 pub(super) use sandbox::SandboxArgs;
 pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
 pub(super) use serve::{LinkArgs, ServeArgs, ServeCommand};
@@ -153,6 +155,8 @@ pub(super) enum Command {
     Status(StatusArgs),
     /// Write the results of a run as CSV
     Results(ResultsArgs),
+    /// Write a run as a page: its numbers, charts and first messages
+    Report(ReportArgs),
     /// Print what recipients answered, as CSV
     Replies(RepliesArgs),
     /// Count what people bought after their message, against those who got none

@@ -59,6 +59,14 @@ pub(in crate::ledger) fn spent(envelope: &EnvelopeRecord, events: &RowEvents) ->
     rows.map(|row| one(&envelope.costs, row)).fold(Spending::default(), Spending::plus)
 }
 
+impl EnvelopeRecord {
+    /// What it has used of a budget, as far as it is known what became of it; `events` are those of the run's rows.
+    #[must_use]
+    pub fn spent(&self, events: &RowEvents) -> Spending {
+        spent(self, events)
+    }
+}
+
 /// Whether a message of an envelope uses something, as far as it is known what became of it: it went out, or may have.
 pub(super) fn is_used(envelope: &EnvelopeRecord, index: usize, events: &RowEvents) -> bool {
     let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));

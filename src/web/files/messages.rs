@@ -1,11 +1,14 @@
 //! The first messages of a campaign as phones, with what was found of their texts beside them.
 
+use std::io::Read;
+
 use serde::Serialize;
 
-use crate::domain::{Phone, RowSet, Stage, Text};
+use crate::check::CompiledCampaign;
+use crate::domain::{Phone, Row, RowSet, Stage, Text};
 use crate::finding::{Finding, Place};
 use crate::ledger::{LeftOut, State};
-use crate::manifest::{Arm, Places};
+use crate::manifest::{Arm, Brief, Places};
 use crate::report::{MarkedMessage, marked_rows};
 use crate::runs::{Error, Inputs};
 use crate::web::html::{Fallbacks, FindingView, PhoneView};
@@ -51,6 +54,45 @@ impl LeftOutView {
     }
 }
 
+impl MessageView {
+    /// A row of which nothing is known yet.
+    fn of(row: Row) -> Self {
+        Self { row: row.get(), to: String::new(), variant: None, phones: Vec::new(), left_out: None }
+    }
+
+    /// Takes a message, with the number in it masked unless somebody asked for numbers; the name of the variant where it has one.
+    fn take(&mut self, message: &MarkedMessage, arms: &[Arm<'_>], unmasked: bool) {
+        let MarkedMessage { phone, arm, content } = message;
+        self.to = number(*phone, unmasked);
+        self.phones = PhoneView::all_of(content, (!unmasked).then_some(*phone));
+        self.variant = arms.get(*arm).and_then(|arm| arm.name).map(str::to_owned);
+    }
+}
+
+/// Shows these rows of the list of a run, as far as they have a message.
+///
+/// # Errors
+/// When the list is damaged.
+pub(super) fn messages_of_run<R: Read>(
+    prepared: &mut CompiledCampaign<R>,
+    brief: &Brief,
+    rows: &RowSet,
+    (most, unmasked): (usize, bool),
+) -> Result<Vec<MessageView>, Error> {
+    let (arms, none) = (brief.arms(), LeftOut::default());
+    let mut views = Vec::new();
+    let show = |row: Row, message: Result<MarkedMessage, (State, &str)>| {
+        if let Ok(message) = message {
+            let mut view = MessageView::of(row);
+            view.take(&message, &arms, unmasked);
+            views.push(view);
+        }
+    };
+    let read = marked_rows(prepared, &none, Some(rows), most, show);
+    read.map_err(|finding| Error::Findings(vec![*finding]))?;
+    Ok(views)
+}
+
 /// The first messages, and the findings that are about none of their texts.
 pub(super) struct Messages {
     pub(super) shown: Vec<MessageView>,
@@ -71,16 +113,12 @@ pub(super) fn messages(
     let arms = inputs.campaign.brief.arms();
     let mut untold: Vec<&Finding> = findings.iter().collect();
     let mut views = Vec::new();
-    let show = |row: crate::domain::Row, message: Result<MarkedMessage, (State, &str)>| {
-        let mut view =
-            MessageView { row: row.get(), to: String::new(), variant: None, phones: Vec::new(), left_out: None };
+    let show = |row: Row, message: Result<MarkedMessage, (State, &str)>| {
+        let mut view = MessageView::of(row);
         match message {
-            Ok(MarkedMessage { phone, arm, content }) => {
-                let hide = (!shown.unmasked).then_some(phone);
-                view.to = number(phone, shown.unmasked);
-                view.phones = PhoneView::all_of(&content, hide);
-                if let Some(arm) = arms.get(arm) {
-                    view.variant = arm.name.map(str::to_owned);
+            Ok(message) => {
+                view.take(&message, &arms, shown.unmasked);
+                if let Some(arm) = arms.get(message.arm) {
                     tell_beside(&mut view.phones, arm, &mut untold, &inputs.campaign.places);
                 }
             }

@@ -15,7 +15,7 @@ mod phone;
 mod pieces;
 #[cfg(test)]
 #[path = "../../../tests/support/html.rs"]
-mod read_html;
+pub(in crate::web) mod read_html;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
@@ -26,4 +26,4 @@ pub use assets::{ASSETS, Asset};
 pub use findings::FindingView;
 pub use phone::{Fallbacks, PhoneView};
 pub use pieces::{Piece, TextView};
-pub use templates::{Form, STYLE, TemplateError, render};
+pub use templates::{Form, STYLE, TemplateError, data, render, render_part};

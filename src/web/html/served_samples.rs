@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use super::read_html::Html;
 use super::samples::{shapes, view as files_view};
 use super::{Form, render};
+use crate::web::run_page::samples::told;
 use crate::web::words::Language;
 
 /// The templates that are pages of a server.
@@ -47,7 +48,7 @@ fn view(cell: &str) -> Json {
         "calendar": [{ "day": cell, "due": [due, due] }],
         "opt_outs": { "all": 2, "days": [{ "day": cell, "people": 2 }] },
         "orders": [{ "at": cell, "by": cell, "order": "stop", "of": cell }],
-        "run": run, "path": "/runs/sale@1", "state": "rejected", "found": false,
+        "run": run, "figures": told(cell), "path": "/runs/sale@1", "state": "rejected", "found": false,
         "states": [{ "state": "rejected", "rows": 1, "path": "/runs/sale@1/rows?state=rejected", "here": true }],
         "rows": [row], "before": "/runs/sale@1/rows", "behind": "/runs/sale@1/rows?from=52",
         "numbers": { "shown": false, "path": "/runs/sale@1/rows?numbers=shown" },

@@ -18,7 +18,7 @@ use super::escape::escape;
 use crate::web::words::{Language, Words};
 
 /// The stylesheet of every page.
-pub const STYLE: &str = include_str!("style.css");
+pub const STYLE: &str = concat!(include_str!("style.css"), include_str!("run.css"));
 
 /// Every template with its name.
 const TEMPLATES: &[(&str, &str)] = &[
@@ -29,6 +29,10 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("messages.html", include_str!("templates/messages.html")),
     ("preview.html", include_str!("templates/preview.html")),
     ("plan.html", include_str!("templates/plan.html")),
+    ("run/charts.html", include_str!("templates/run/charts.html")),
+    ("run/parts.html", include_str!("templates/run/parts.html")),
+    ("run/part.html", include_str!("templates/run/part.html")),
+    ("run/report.html", include_str!("templates/run/report.html")),
     ("pages/shell.html", include_str!("templates/pages/shell.html")),
     ("pages/pieces.html", include_str!("templates/pages/pieces.html")),
     ("pages/stranger.html", include_str!("templates/pages/stranger.html")),
@@ -77,17 +81,46 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
 /// # Errors
 /// When the template asks for what `view` does not have.
 pub fn render(language: Language, form: Form, template: &str, view: &impl Serialize) -> Result<String, TemplateError> {
+    fill(language, template, view, |context| {
+        context.insert("lang", language.code());
+        context.insert("alone", &(form == Form::File));
+        context.insert("style", STYLE);
+        context.insert("policy", POLICY.as_str());
+        let [stylesheet, script] = &ASSETS;
+        context.insert("stylesheet", &stylesheet.address());
+        context.insert("script", &script.address());
+    })
+}
+
+/// Makes a part of a page, without the frame around it.
+///
+/// # Errors
+/// When the template asks for what `view` does not have.
+pub fn render_part(language: Language, template: &str, view: &impl Serialize) -> Result<String, TemplateError> {
+    fill(language, template, view, |_| {})
+}
+
+fn fill(
+    language: Language,
+    template: &str,
+    view: &impl Serialize,
+    add: impl FnOnce(&mut Context),
+) -> Result<String, TemplateError> {
     let failed = |reason: String| TemplateError { template: template.to_owned(), reason };
     let tera = COMPILED[language as usize].as_ref().map_err(|reason| failed(reason.clone()))?;
     let mut context = Context::from_serialize(view).map_err(|error| failed(told(&error)))?;
-    context.insert("lang", language.code());
-    context.insert("alone", &(form == Form::File));
-    context.insert("style", STYLE);
-    context.insert("policy", POLICY.as_str());
-    let [stylesheet, script] = &ASSETS;
-    context.insert("stylesheet", &stylesheet.address());
-    context.insert("script", &script.address());
+    add(&mut context);
     tera.render(template, &context).map_err(|error| failed(told(&error)))
+}
+
+/// A value as a page carries it for programs: JSON in which nothing ends the element around it.
+#[must_use]
+pub fn data(value: &serde_json::Value) -> String {
+    let escaped = |c: char| match c {
+        '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    value.to_string().chars().map(escaped).collect()
 }
 
 fn compile(language: Language) -> Result<Tera, String> {
@@ -108,7 +141,7 @@ fn compile(language: Language) -> Result<Tera, String> {
 }
 
 /// The places of a message that templates fill.
-const PLACES: [&str; 10] = ["name", "n", "of", "channel", "rows", "days", "code", "what", "who", "when"];
+const PLACES: [&str; 11] = ["name", "n", "of", "channel", "rows", "days", "code", "what", "who", "when", "zone"];
 
 /// What a template put into the places of a message.
 fn places(values: &Kwargs) -> TeraResult<Vec<(&'static str, String)>> {
@@ -150,6 +183,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn data_ends_no_element_and_is_the_same_value() {
+        let value = serde_json::json!({ "</script><!--": "<script>&\u{2028}\"" });
+        let told = data(&value);
+        assert!(!told.contains(['<', '>', '&', '\u{2028}']), "{told}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&told).unwrap(), value);
+    }
+
+    #[test]
     fn every_template_is_read_in_every_language() {
         for compiled in COMPILED.iter() {
             assert_eq!(compiled.as_ref().err(), None);
@@ -179,8 +220,9 @@ mod tests {
     #[test]
     fn no_template_writes_a_style_a_script_or_something_from_elsewhere() {
         for (name, source) in TEMPLATES {
-            // But for the one of the server.
+            // But for the one of the server; and what is data is never run.
             let source = source.replace("<script src=\"{{ script }}\" defer></script>", "");
+            let source = source.replace("<script type=\"application/json\"", "");
             for refused in
                 ["style=", "<script", "onclick", "onload", "javascript:", "src=\"http", "href=\"http", "url("]
             {

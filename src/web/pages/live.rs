@@ -17,8 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::look::Look;
-use super::refusal::Refusal;
-use super::run::{PARTS, View, run_page};
+use super::run::parts;
 use super::watched::Reading;
 use crate::ledger::{LedgerError, RunId};
 
@@ -36,7 +35,7 @@ struct Open {
     closing: watch::Receiver<bool>,
     ticks: Interval,
     /// The parts that the browser has, and the name of all of them together.
-    has: Vec<String>,
+    has: Vec<(String, String)>,
     id: String,
     over: bool,
     _place: OwnedSemaphorePermit,
@@ -126,30 +125,26 @@ impl Open {
                 return None;
             }
         };
-        let view = View { run: run_page(&self.look, &reading), done: None };
-        let part = |template: &str| Ok(self.look.page(template, &view)?.trim().to_owned());
-        let made: Result<Vec<String>, Refusal> = PARTS.iter().map(|(_, template)| part(template)).collect();
-        let made = made.map_err(|refusal| tracing::warn!("a part of a page cannot be made: {refusal:?}")).ok()?;
+        let made = parts(&self.look, &reading)
+            .map_err(|refusal| tracing::warn!("a part of a page cannot be made: {refusal:?}"))
+            .ok()?;
         let id = id(&made);
         if id == self.id {
             self.has = made;
             return None;
         }
-        let mut parts = Map::new();
-        for (index, ((name, _), html)) in PARTS.iter().zip(&made).enumerate() {
-            if self.has.get(index) != Some(html) {
-                parts.insert((*name).to_owned(), html.as_str().into());
-            }
-        }
+        let changed = made.iter().enumerate().filter(|(index, part)| self.has.get(*index) != Some(*part));
+        let changed: Map<String, Value> =
+            changed.map(|(_, (name, html))| (name.clone(), html.as_str().into())).collect();
         (self.has, self.id) = (made, id.clone());
         // JSON has its line breaks escaped, so it is one line, as an event wants it.
-        Some(Event::default().event("parts").id(id).retry(AGAIN).data(Value::Object(parts).to_string()))
+        Some(Event::default().event("parts").id(id).retry(AGAIN).data(Value::Object(changed).to_string()))
     }
 }
 
 /// What tells these parts from others.
-fn id(parts: &[String]) -> String {
-    let hash = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part).chain_update([0]));
+fn id(parts: &[(String, String)]) -> String {
+    let hash = parts.iter().fold(Sha256::new(), |hash, (_, part)| hash.chain_update(part).chain_update([0]));
     hash.finalize().iter().take(8).fold(String::new(), |mut id, byte| {
         // What is written to a string cannot fail.
         let _ = write!(id, "{byte:02x}");

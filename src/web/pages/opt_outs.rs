@@ -25,7 +25,10 @@ const PART: u32 = 10_000;
 
 /// The count, as it was a moment ago.
 #[derive(Default)]
-pub(super) struct OptOutDays(Arc<Mutex<Option<(Arc<Counted>, Instant)>>>);
+pub(super) struct OptOutDays(Arc<Mutex<Last>>);
+
+/// What was counted last, and until when it is told.
+type Last = Option<(Arc<Counted>, Instant)>;
 
 /// Who is on the list.
 #[derive(Clone, Debug, Default)]

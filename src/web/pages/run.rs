@@ -1,7 +1,7 @@
-//! A run's page: where it stands, its rows by state, its rows in doubt.
+//! A run's page: where it stands, its rows by state, its figures, its rows in doubt.
 //!
-//! Each of these is a part with a name of its own, which the live page puts in the place of the one that stands there. The
-//! parts are a template each, so that what else a run's page shows comes as another one beside them.
+//! Each of these is a part with a name of its own, which the live page puts in the place of the one that stands there. Those that
+//! know who looks are a template each; the others are parts of every page of a run (`web/run_page`).
 
 use axum::extract::Path;
 use axum::response::Response;
@@ -14,20 +14,23 @@ use super::refusal::Refusal;
 use super::watched::Reading;
 use crate::ledger::{State, StateCounts};
 use crate::report::{DOUBTFUL, RunStatus, RunView};
+use crate::web::run_page::{self, Part, RunPageView};
 use crate::web::words::Words;
 
-/// The parts of the page that are made anew as the run goes on: the name of each, and its template.
-pub(super) const PARTS: [(&str, &str); 3] = [
+/// The parts of the page that know who looks: the name of each, and its template.
+const OWN: [(&str, &str); 3] = [
     ("standing", "pages/part_standing.html"),
     ("counts", "pages/part_counts.html"),
     ("doubt", "pages/part_doubt.html"),
 ];
+/// Those that every page of a run has.
+const FIGURES: [Part; 5] = [Part::Funnel, Part::Arrivals, Part::Failures, Part::Money, Part::Pace];
 
 /// A run as its page shows it.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct RunPage {
-    pub(super) name: String,
-    pub(super) path: String,
+struct RunPage {
+    name: String,
+    path: String,
     status: &'static str,
     /// Why it stopped, in English.
     why: Option<String>,
@@ -60,24 +63,48 @@ pub(super) struct Count {
 /// What the templates of the page and of its parts show.
 #[derive(Serialize)]
 pub(super) struct View {
-    pub(super) run: RunPage,
+    run: RunPage,
+    figures: RunPageView,
     /// What was just done.
-    pub(super) done: Option<String>,
+    done: Option<String>,
+}
+
+impl View {
+    fn new(look: &Look, reading: &Reading, done: Option<String>) -> Self {
+        let command = |arguments: String| format!("campaign {arguments}");
+        let (zone, now) = (TimeZone::system(), look.pages.now());
+        let figures = run_page::RunPage { standing: &reading.standing, now, zone: &zone, command: &command };
+        Self { run: run_page(look, reading), figures: figures.view(look.language), done }
+    }
+}
+
+/// The parts of the page that are made anew as the run goes on, each with the `id` of its element.
+pub(super) fn parts(look: &Look, reading: &Reading) -> Result<Vec<(String, String)>, Refusal> {
+    let view = View::new(look, reading, None);
+    let mut parts = Vec::with_capacity(OWN.len() + FIGURES.len());
+    for (id, template) in OWN {
+        parts.push((id.to_owned(), look.page(template, &view)?.trim().to_owned()));
+    }
+    for part in FIGURES {
+        let html = run_page::part(look.language, &view.figures, part)?;
+        parts.push((format!("run-{}", part.name()), html.trim().to_owned()));
+    }
+    Ok(parts)
 }
 
 pub(super) async fn page(look: Look, Path(name): Path<String>) -> Response {
     let view = async {
         let run = look.run(&name).await?;
         let reading = look.pages.watched.glance(run.key).await.ok_or(Refusal::Later)??;
-        Ok(View { run: run_page(&look, &reading), done: done(&look) })
+        Ok(View::new(&look, &reading, done(&look)))
     };
     let view = view.await;
     look.answer("pages/run.html", view)
 }
 
 /// A run as its page shows it to whoever looks.
-pub(super) fn run_page(look: &Look, reading: &Reading) -> RunPage {
-    let RunView { run, status, counts: by_state, parts } = &reading.view;
+fn run_page(look: &Look, reading: &Reading) -> RunPage {
+    let RunView { run, status, counts: by_state, parts } = &reading.standing.view;
     let name = run.name();
     let path = format!("/runs/{}", encoded(&name));
     RunPage {
@@ -121,7 +148,8 @@ fn doubt(counts: &StateCounts) -> u64 {
 }
 
 /// Where it stands, in a sentence.
-fn sentence(look: &Look, Reading { view, left }: &Reading) -> String {
+fn sentence(look: &Look, Reading { standing, left }: &Reading) -> String {
+    let view = &standing.view;
     let (words, counts) = (look.words(), &view.counts);
     let through = counts.total().saturating_sub(counts.get(State::Planned) + counts.get(State::Sending));
     let status = words.kind("pages-status", view.status.word()).unwrap_or_default();

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::ledger::{Ledger, LedgerError, RunFilter, RunId};
-use crate::report::{RunView, SendingProgress, is_owned};
+use crate::report::{RunStanding, RunStatus, SendingProgress};
 
 /// How often a run is read at most.
 const EACH: Duration = Duration::from_secs(1);
@@ -22,9 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const KEPT: usize = 64;
 
 /// A run as it stood a moment ago.
-#[derive(Clone, Debug)]
 pub(super) struct Reading {
-    pub(super) view: RunView,
+    pub(super) standing: RunStanding,
     /// How long the rest takes, where it is being sent for a while.
     pub(super) left: Option<Duration>,
 }
@@ -123,14 +122,13 @@ async fn reading(
 ) -> Result<Reading, LedgerError> {
     let run = ledger.runs(RunFilter::one(key)).await?.pop();
     let run = run.ok_or_else(|| LedgerError::Unreadable("the run is gone from the ledger".to_owned()))?;
-    let owned = is_owned(ledger, &run).await?;
-    let view = RunView::read(ledger, run, owned).await?;
-    if !owned {
+    let standing = RunStanding::whole(ledger, run).await?;
+    if standing.view.status != RunStatus::Sending {
         *progress = None;
-        return Ok(Reading { view, left: None });
+        return Ok(Reading { standing, left: None });
     }
-    let progress = progress.get_or_insert_with(|| SendingProgress::new(view.run.recipients));
-    progress.settled(std::time::Instant::now(), &view.counts);
+    let progress = progress.get_or_insert_with(|| SendingProgress::new(standing.view.run.recipients));
+    progress.settled(std::time::Instant::now(), &standing.view.counts);
     let left = progress.estimate().map(|estimate| estimate.left);
-    Ok(Reading { view, left })
+    Ok(Reading { standing, left })
 }

@@ -1,6 +1,7 @@
 //! Numbers and money as each language writes them.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use super::{Language, Words};
 use crate::check::online::Cost;
@@ -33,6 +34,53 @@ impl Words {
         }
     }
 
+    /// A number that may have a part behind the point, at most three digits of it.
+    #[must_use]
+    pub fn decimal(&self, number: f64) -> String {
+        let text = format!("{number:.3}");
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        match self.language() {
+            Language::English => text.to_owned(),
+            Language::Ukrainian => text.replace('.', ","),
+        }
+    }
+
+    /// A time of whole seconds, minutes, hours or days: `10 s`, `5 min`.
+    #[must_use]
+    pub fn span(&self, seconds: u64) -> String {
+        let (number, unit) = match seconds {
+            0..60 => (seconds, self.say("time.s")),
+            _ if !seconds.is_multiple_of(60) => (seconds, self.say("time.s")),
+            60..3_600 => (seconds / 60, self.say("time.min")),
+            _ if !seconds.is_multiple_of(3_600) => (seconds / 60, self.say("time.min")),
+            3_600..172_800 => (seconds / 3_600, self.say("time.h")),
+            _ if !seconds.is_multiple_of(86_400) => (seconds / 3_600, self.say("time.h")),
+            _ => (seconds / 86_400, self.say("time.d")),
+        };
+        format!("{}{FIRM}{unit}", self.number(number))
+    }
+
+    /// A time in words that fit its size: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+    #[must_use]
+    pub fn duration(&self, time: Duration) -> String {
+        let seconds = time.as_secs();
+        let (large, small) = match seconds {
+            0 if time.as_millis() < 100 => return format!("{}{FIRM}{}", time.as_millis(), self.say("time.ms")),
+            0..10 => {
+                let tenths = self.decimal((time.as_secs_f64() * 10.0).round() / 10.0);
+                return format!("{tenths}{FIRM}{}", self.say("time.s"));
+            }
+            10..60 => (seconds, 0),
+            60..3_600 => (seconds - seconds % 60, seconds % 60),
+            3_600..172_800 => (seconds - seconds % 3_600, seconds % 3_600 / 60 * 60),
+            _ => (seconds - seconds % 86_400, seconds % 86_400 / 3_600 * 3_600),
+        };
+        match small {
+            0 => self.span(large),
+            small => format!("{} {}", self.span(large), self.span(small)),
+        }
+    }
+
     /// What messages cost at most, or which channels have no price.
     #[must_use]
     pub fn cost(&self, cost: &Cost, currency: Option<&str>) -> String {
@@ -62,5 +110,31 @@ mod tests {
         assert_eq!(english.money(amount, Some("UAH")), "\u{2212}1\u{202f}234.50\u{a0}UAH");
         assert_eq!(ukrainian.money(amount, Some("UAH")), "\u{2212}1\u{202f}234,50\u{a0}UAH");
         assert_eq!(ukrainian.money("0.85".parse().unwrap(), None), "0,85");
+    }
+
+    #[test]
+    fn times_are_written_in_words_that_fit_their_size() {
+        let (english, ukrainian) = (Words::of(Language::English), Words::of(Language::Ukrainian));
+        let table = [
+            (7, "7 ms", "7 мс"),
+            (400, "0.4 s", "0,4 с"),
+            (12_000, "12 s", "12 с"),
+            (200_000, "3 min 20 s", "3 хв 20 с"),
+            (7_500_000, "2 h 5 min", "2 год 5 хв"),
+            (300_000_000, "3 d 11 h", "3 д 11 год"),
+        ];
+        for (milliseconds, told, said) in table {
+            let time = Duration::from_millis(milliseconds);
+            assert_eq!(english.duration(time).replace(FIRM, " "), told);
+            assert_eq!(ukrainian.duration(time).replace(FIRM, " "), said);
+        }
+        let spans = [(1, "1 s"), (90, "90 s"), (60, "1 min"), (5_400, "90 min"), (86_400, "24 h"), (604_800, "7 d")];
+        for (seconds, told) in spans {
+            assert_eq!(english.span(seconds).replace(FIRM, " "), told);
+        }
+        assert_eq!(
+            (english.decimal(0.5), ukrainian.decimal(12.25), english.decimal(100.0)),
+            ("0.5".into(), "12,25".into(), "100".into())
+        );
     }
 }

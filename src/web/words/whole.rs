@@ -12,6 +12,7 @@ use super::{Language, Words};
 use crate::check::{ALREADY_SENT, DUPLICATE, EXCLUDED, FILTERED, HOLDOUT};
 use crate::domain::{CANCELLED, Channel, EXPIRED};
 use crate::ledger::{CAPPED, OPTED_OUT, State};
+use crate::report::RunStatus;
 
 /// Kinds whose words come from elsewhere, with all of them; a message `KIND.WORD` is for these.
 fn kinds() -> BTreeMap<&'static str, Vec<String>> {
@@ -19,6 +20,7 @@ fn kinds() -> BTreeMap<&'static str, Vec<String>> {
     let channels = || Channel::ALL.iter().map(|channel| channel.name().to_owned()).collect();
     BTreeMap::from([
         ("month", (1..=12).map(|month| month.to_string()).collect()),
+        ("calendar", (1..=7).map(|day| day.to_string()).collect()),
         ("channel", channels()),
         ("severity", owned(&["error", "warning", "note"])),
         ("note", owned(&["telegram", "voice", "hlr", "call/otp"])),
@@ -35,6 +37,7 @@ fn kinds() -> BTreeMap<&'static str, Vec<String>> {
         ("pages-order", owned(&["stop", "pause", "resume", "suppress", "sent", "not-sent", "send-again"])),
         ("pages-done", owned(&["stop", "not-sending", "resolve", "pause", "resume", "suppress", "suppressed"])),
         ("pages-change", owned(&["found", "not_found", "unresolved", "sent", "not_sent", "send_again", "retry"])),
+        ("standing", RunStatus::WORDS.map(str::to_owned).to_vec()),
     ])
 }
 

@@ -1,0 +1,114 @@
+//! The fold: the records of a run's rows, one after another, become its figures. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+use roaring::RoaringBitmap;
+
+use super::ways::Ways;
+use super::{Arrived, RunFigures};
+use crate::domain::{Outcome, Row};
+use crate::ledger::{Activity, CANCELLED, Change, KeptReceipt, LeftOut, State};
+use crate::report::row_records::RowRecord;
+
+/// How far after the beginning of a run a gateway may say that something arrived which it tells already.
+const AHEAD: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// Figures that are being made.
+pub(super) struct Fold<'f> {
+    figures: RunFigures,
+    left_out: &'f LeftOut,
+    /// Nothing where what the run froze is gone.
+    ways: Option<Ways>,
+    /// The rows that have a record.
+    attempted: RoaringBitmap,
+    /// Nothing arrived before the run began.
+    began_at: Timestamp,
+}
+
+impl<'f> Fold<'f> {
+    pub(super) fn new(left_out: &'f LeftOut, ways: Option<Ways>, began_at: Timestamp) -> Self {
+        Self { figures: RunFigures::default(), left_out, ways, attempted: RoaringBitmap::new(), began_at }
+    }
+
+    /// Adds the record of a row.
+    pub(super) fn add(&mut self, row: Row, record: &RowRecord) {
+        self.attempted.insert(row.get());
+        self.figures.counts.add(record.state, 1);
+        self.figures.channels.add(record);
+        self.figures.doubts.add(row, record);
+        match record.state {
+            State::Skipped => {
+                let why = self.left_out.of(row).map_or(CANCELLED, |(_, why)| why);
+                self.figures.left_out.add(State::Skipped, why, 1);
+            }
+            State::Rejected | State::Failed | State::NotSent => {
+                let words = why_failed(record);
+                let words = record.phone.map_or(words.into(), |phone| phone.hidden_in(words, &phone.masked()));
+                self.figures.failures.add(record.state, &words, 1);
+            }
+            _ => {}
+        }
+        if super::TAKEN.contains(&record.state) {
+            self.taken(record);
+        }
+    }
+
+    /// Adds a message that the gateway took.
+    fn taken(&mut self, record: &RowRecord) {
+        let way = match record.kind.channels() {
+            [] => self.ways.as_ref().and_then(|ways| ways.way(record.kind, record.phone)),
+            named => Some(named),
+        };
+        let channel = record.channel();
+        let place = channel.and_then(|channel| way?.iter().position(|on| *on == channel));
+        if let Some(way) = way {
+            let figure = self.figures.ways.entry(way.to_vec()).or_default();
+            let place = place.and_then(|place| u8::try_from(place).ok());
+            figure.places.entry(place).or_default().add(record.state, 1);
+        }
+        let arrived = record.told.as_ref().and_then(|told| told.arrived.as_ref());
+        if let Some(arrived) = arrived.filter(|_| matches!(record.state, State::Delivered | State::Read)) {
+            let kind = Arrived { channel, first: place.map(|place| place == 0) };
+            self.figures.arrived.add(self.moment(arrived), kind, 1);
+        }
+    }
+
+    /// When a message arrived: by the gateway's clock, or where that cannot be, when it was told. A rehearsal is ahead of time.
+    fn moment(&self, arrived: &KeptReceipt) -> Timestamp {
+        let told = arrived.told_at();
+        let latest = self.began_at.checked_add(AHEAD).unwrap_or(Timestamp::MAX).max(arrived.at);
+        if (self.began_at..=latest).contains(&told) { told } else { arrived.at }
+    }
+
+    /// The figures, once all records are in; `activity` is what is being done about the run, which has so many recipients.
+    pub(super) fn end(self, activity: Activity, recipients: u64) -> RunFigures {
+        let Self { mut figures, left_out, attempted, .. } = self;
+        for (state, why, rows) in left_out.sets() {
+            let rows = rows.len() - rows.intersection_len(&attempted);
+            figures.left_out.add(state, why, rows);
+            figures.counts.add(state, rows);
+        }
+        let untouched = recipients.saturating_sub(figures.counts.total());
+        let state = activity.unattempted(None);
+        if state == State::Skipped {
+            figures.left_out.add(state, CANCELLED, untouched);
+        }
+        figures.counts.add(state, untouched);
+        figures
+    }
+}
+
+/// Why a row was refused or did not arrive: in the gateway's words where it said any.
+fn why_failed(record: &RowRecord) -> &str {
+    let told = record.told.as_ref().map(|told| &told.last.receipt);
+    if let Some(receipt) = told.filter(|receipt| receipt.status.is_failure()) {
+        return receipt.error.as_deref().filter(|error| !error.trim().is_empty()).unwrap_or(receipt.status.name());
+    }
+    let last = record.amendment.as_ref().and_then(|amendment| amendment.last.as_ref());
+    match (last, &record.settled) {
+        (Some((_, Change::Found { status, .. })), _) => status,
+        (Some((_, Change::NotSent { why, .. })), _) => why.as_deref().unwrap_or_default(),
+        (_, Some((_, Outcome::Rejected { error }))) => error,
+        (_, Some((_, Outcome::NotSent { reason }))) => reason,
+        _ => "",
+    }
+}

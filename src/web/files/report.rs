@@ -1,0 +1,78 @@
+//! The page of `report`: a run as a file, with its numbers as JSON in it.
+
+use std::io::Read;
+
+use jiff::tz::TimeZone;
+use roaring::RoaringBitmap;
+use serde::Serialize;
+
+use super::messages::{MessageView, messages_of_run};
+use crate::check::CompiledCampaign;
+use crate::domain::Row;
+use crate::manifest::Brief;
+use crate::runs::Error;
+use crate::web::html::{Form, data, render};
+use crate::web::run_page::{RunPage, RunPageView};
+use crate::web::words::Language;
+
+/// How many messages are shown.
+const SHOWN: usize = 5;
+
+/// What a report is made of.
+pub struct ReportPage<'r> {
+    /// The run.
+    pub page: RunPage<'r>,
+    /// Its first messages; nothing where nobody knows them any more.
+    pub first: Option<&'r FirstMessages>,
+}
+
+/// The first messages of a run, and on whose clock it is told.
+#[derive(Debug)]
+pub struct FirstMessages {
+    shown: Vec<MessageView>,
+    /// The campaign's zone.
+    pub zone: TimeZone,
+}
+
+#[derive(Serialize)]
+struct View<'v> {
+    run: RunPageView,
+    messages: &'v [MessageView],
+    /// The numbers for programs.
+    data: String,
+}
+
+impl FirstMessages {
+    /// Those of a campaign, none of whose rows after `last` has a recipient; these rows are left out.
+    ///
+    /// # Errors
+    /// When the list is damaged.
+    pub fn read<R: Read>(
+        brief: &Brief,
+        mut prepared: CompiledCampaign<R>,
+        (left_out, last): (&RoaringBitmap, Row),
+        unmasked: bool,
+    ) -> Result<Self, Error> {
+        let meant = (Row::FIRST.get()..=last.get()).filter(|row| !left_out.contains(*row));
+        let rows: Vec<String> = meant.take(SHOWN).map(|row| row.to_string()).collect();
+        let shown = match rows.join(",").parse() {
+            Ok(rows) => messages_of_run(&mut prepared, brief, &rows, (SHOWN, unmasked))?,
+            // Nobody of it gets a message.
+            Err(_) => Vec::new(),
+        };
+        Ok(Self { shown, zone: brief.home() })
+    }
+}
+
+/// Makes the page.
+///
+/// # Errors
+/// When the template cannot be filled, which is a bug.
+pub fn report_page(report: &ReportPage<'_>, language: Language) -> Result<String, Error> {
+    let view = View {
+        run: report.page.view(language),
+        messages: report.first.map_or(&[], |first| &first.shown),
+        data: data(&report.page.standing.report_json()),
+    };
+    render(language, Form::File, "run/report.html", &view).map_err(|error| Error::Input(error.to_string()))
+}

@@ -1,0 +1,46 @@
+//! Why messages were refused or did not arrive, in the gateway's own words.
+
+use serde::Serialize;
+
+use super::RunPage;
+use crate::ledger::State;
+use crate::web::charts::{Bar, bars};
+use crate::web::words::Words;
+
+/// How many reasons are named.
+const NAMED: usize = 10;
+/// The states that this is about.
+const FAILED: [State; 3] = [State::Failed, State::Rejected, State::NotSent];
+
+/// What did not arrive.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct FailuresView {
+    all: u64,
+    bars: Vec<Bar>,
+    /// The command that lists their rows.
+    command: String,
+}
+
+impl RunPage<'_> {
+    pub(super) fn failures(&self, words: &Words) -> FailuresView {
+        let all = self.sum(&FAILED);
+        let reasons = self.figures().map(|figures| figures.failures.most()).unwrap_or_default();
+        let mut drawn: Vec<Bar> = Vec::new();
+        for reason in reasons.iter().take(NAMED) {
+            let state = words.kind("state", reason.state.name()).map(str::to_owned);
+            drawn.push(match reason.words {
+                "" => Bar::new(words.say("run.no-reason"), reason.rows, "bad").noted(state),
+                said => Bar::new(said, reason.rows, "bad").in_foreign_words().noted(state),
+            });
+        }
+        let others = all.saturating_sub(drawn.iter().map(|bar| bar.value).sum());
+        if others > 0 {
+            let word = if drawn.is_empty() { words.say("run.no-reason") } else { words.say("left-out.others") };
+            drawn.push(Bar::new(word, others, "bad"));
+        }
+        let states: Vec<&str> =
+            FAILED.into_iter().filter(|state| self.counts().get(*state) > 0).map(State::name).collect();
+        let command = self.command(format!("results {} --state {} --out -", self.run().name(), states.join(",")));
+        FailuresView { all, bars: bars(drawn, None), command }
+    }
+}

@@ -1,0 +1,252 @@
+//! The report of a run: one file that tells exactly what the ledger knows, at any time, and shows nobody's number.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::receipts::{Hooked, operations};
+#[cfg(target_os = "linux")]
+use crate::support::Clock;
+use crate::support::{Answer, Folder, Gateway, Html, Process, Results, campaign, change_ledger, in_files, rejected};
+
+const VIBER_THEN_SMS: &str = "  - viber: { signature: OlenaCo, message: \"Hi {{ name }}\" }\n  - sms: { signature: OlenaCo, message: \"Hi {{ name }}, {{ phone }}\" }";
+
+/// A report that was written, as text, as a page, and the numbers in it.
+struct Report {
+    page: String,
+    html: Html,
+    data: Value,
+}
+
+fn report(sale: &Folder, options: &[&str]) -> Report {
+    sale.campaign(&[&["report", "sale", "--out", "report.html"], options].concat()).exits(0);
+    let page = fs::read_to_string(sale.path("report.html")).expect("a page");
+    let (before, rest) = page.split_once("<script type=\"application/json\" id=\"run-data\">").expect("its numbers");
+    let (data, after) = rest.split_once("</script>").expect("their end");
+    let without = format!("{before}{after}");
+    assert!(!without.contains("<script") && !without.contains("<img") && !page.contains("url("), "a script, or a load");
+    let html = Html::sound(&without);
+    Report { data: serde_json::from_str(data).expect("JSON"), html, page }
+}
+
+impl Report {
+    /// The numbers of the bars below a part, each with how deep it stands.
+    fn bars(&self, part: &str) -> Vec<(usize, u64)> {
+        let start = self.page.find(&format!("id=\"run-{part}\"")).expect("the part");
+        let table = &self.page[start..];
+        let table = &table[..table.find("</table>").expect("its table")];
+        let rows = table.split("<tr class=\"depth-").skip(1);
+        let row = |row: &str| {
+            let value = row.split("<data value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a number");
+            (row[..1].parse().expect("a depth"), value.parse().expect("a number"))
+        };
+        rows.map(row).collect()
+    }
+}
+
+/// How many rows of the results are in each state.
+fn counts(results: &Results) -> Value {
+    let mut counts = serde_json::Map::new();
+    for state in results.states() {
+        let count = counts.get(state).and_then(Value::as_u64).unwrap_or_default();
+        counts.insert(state.to_owned(), (count + 1).into());
+    }
+    counts.into()
+}
+
+/// What a gateway tells of a message by a channel, so many seconds after a moment.
+fn told(channel: &str, status: &str, sent: &str, after: i64) -> String {
+    let updated = sent.parse::<jiff::Timestamp>().expect("a time") + jiff::SignedDuration::from_secs(after);
+    json!({ "success": true, "type": channel, "status": status, "updated": updated.to_string() }).to_string()
+}
+
+/// A run of which twelve went by Viber, five fell on to SMS, two failed, one is refused and two are left out.
+fn delivered() -> Hooked {
+    let mut list = "phone,name\n".to_owned();
+    (2..22).for_each(|row| list += &format!("{},Person {row}\n", 380_501_000_000_u64 + row));
+    list += "380501000002,Again\nnobody,Nobody\n";
+    let refuse = |operation: &Value| match operation["phone"].as_u64() == Some(380_501_000_021) {
+        true => rejected(operation, "No route to 380501000021"),
+        false => crate::support::accepted(operation),
+    };
+    let gateway = Gateway::always(Answer::items(refuse));
+    let draft = campaign().with_list(&list).recipients("max_invalid: 100%").channels(VIBER_THEN_SMS).through(&gateway);
+    let draft = draft.top("timezone: Europe/Kyiv").top("limits: { cost: 100 }");
+    let hooked = Hooked::write(draft.profile("prices: { sms: 0.80, viber: 0.50 }").profile("currency: UAH"));
+    let server = hooked.serve();
+    hooked.sale.run(&["--keep-going"]).exits(3);
+    let results = hooked.results();
+    let sent: Vec<String> = results.column("submitted_at").into_iter().map(str::to_owned).collect();
+    for (index, (operation, sent)) in operations(&gateway).iter().zip(&sent).enumerate() {
+        let stations = match index {
+            0..4 => vec![("viber", "DELIVERED", 0), ("viber", "READ", 0)],
+            4..12 => vec![("viber", "DELIVERED", 0)],
+            12..17 => vec![("viber", "EXPIRED", 3), ("sms", "DELIVERED", 5)],
+            17..19 => vec![("sms", "UNDELIVERABLE", 0)],
+            _ => vec![],
+        };
+        for (channel, status, after) in stations {
+            assert_eq!(hooked.tell(operation, &told(channel, status, sent, after)), 200);
+        }
+    }
+    drop(server);
+    hooked
+}
+
+#[test]
+fn its_numbers_are_those_of_status_and_of_the_results_and_every_row_has_its_place() {
+    let hooked = delivered();
+    let told = report(&hooked.sale, &["--lang", "en"]);
+    let status = hooked.sale.campaign(&["status", "sale", "--json"]).json();
+    for member in ["counts", "channels", "rows", "parts", "state"] {
+        assert_eq!(told.data[member], status[member], "{member}");
+    }
+    assert_eq!(told.data["counts"], counts(&hooked.results()));
+    assert_eq!(told.data["figures"]["counts"], told.data["counts"]);
+    // The list is who is left out and who is meant; those are who was not taken and who was; and so on.
+    let funnel = told.bars("funnel");
+    assert_eq!(funnel, [(0, 22), (1, 1), (1, 1), (0, 20), (1, 1), (0, 19), (1, 2), (0, 17), (0, 4)]);
+    let (reasons, figures) = (told.bars("failures"), &told.data["figures"]);
+    assert_eq!(reasons.iter().map(|(_, rows)| rows).sum::<u64>(), 3);
+    assert_eq!(figures["failures"]["rows"], 3);
+    let way = &figures["ways"][0];
+    assert_eq!(way["channels"][0]["reached"], 19, "{way}");
+    assert_eq!((&way["channels"][1]["reached"], &way["untold"]), (&json!(7), &json!(0)), "{way}");
+    let arrived = figures["arrived"]["points"].as_array().expect("points");
+    let by = |channel: &str, first: bool| -> u64 {
+        let kinds = arrived.iter().flat_map(|point| point["by"].as_array().expect("kinds"));
+        let of = kinds.filter(|kind| kind["channel"] == channel && kind["first"] == first);
+        of.map(|kind| kind["messages"].as_u64().expect("a number")).sum()
+    };
+    assert_eq!((by("viber", true), by("sms", false)), (12, 5));
+    // 19 went out at 0.80 at most, one was refused.
+    let money = &figures["money"];
+    assert_eq!((&money["used_at_most"], &money["given_back"]), (&json!(15.2), &json!(0.8)));
+    assert_eq!((&money["budget"], &money["currency"]), (&json!(100), &json!("UAH")));
+    let page = told.html.one("main").words();
+    for said in
+        ["Finished", "22 of 22 rows are through", "Europe/Kyiv", "15.20\u{a0}UAH", "Viber → SMS", "UNDELIVERABLE"]
+    {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains(&said), "{said}: {page}");
+    }
+}
+
+#[test]
+fn nobodys_number_is_in_it_unless_somebody_asks_and_what_a_gateway_says_hides_it_too() {
+    let hooked = delivered();
+    let told = report(&hooked.sale, &[]);
+    assert!(!told.page.contains("380501") && !told.page.contains("0501000"), "{}", told.page);
+    assert!(told.page.contains("No route to …21"), "the gateway's words");
+    assert!(told.html.of_class("phone-viber").len() == 5 && told.page.contains("Hi "));
+    let unmasked = report(&hooked.sale, &["--unmasked"]);
+    assert!(unmasked.page.contains("+380501000002") && !unmasked.page.contains("No route to 380501000021"));
+}
+
+#[test]
+fn it_is_the_same_when_it_is_made_again_and_reads_no_message_of_a_run_that_ended() {
+    let hooked = delivered();
+    hooked.sale.campaign(&["reconcile", "sale", "--all"]);
+    let first = report(&hooked.sale, &[]);
+    let again = report(&hooked.sale, &[]);
+    assert_eq!(first.data, again.data);
+    change_ledger(&hooked.sale, "CREATE TABLE aside AS SELECT * FROM envelopes; DELETE FROM envelopes");
+    let kept = report(&hooked.sale, &[]);
+    assert_eq!((&kept.data, kept.bars("funnel")), (&first.data, first.bars("funnel")));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_was_purged_is_told_as_far_as_it_is_known() {
+    let _files = in_files();
+    let hooked = delivered();
+    hooked.sale.campaign(&["reconcile", "sale", "--all"]);
+    let before = report(&hooked.sale, &["--lang", "en"]);
+    let (clock, then) = (Clock::new(), jiff::Timestamp::now() + jiff::SignedDuration::from_hours(500 * 24));
+    let purge = hooked.sale.command_after(&clock.set_to(then), &["purge", "--older-than", "400d", "--yes"]);
+    Process::start(purge).finish().exits(0);
+    let after = report(&hooked.sale, &["--lang", "en"]);
+    assert_eq!(after.data["figures"], before.data["figures"]);
+    assert_eq!(after.bars("funnel"), before.bars("funnel"));
+    assert!(after.html.one("main").words().contains("Purged") && after.html.of_class("phone").is_empty());
+    change_ledger(&hooked.sale, "DELETE FROM figures");
+    let bare = report(&hooked.sale, &["--lang", "en"]);
+    assert_eq!((&bare.data["figures"], &bare.data["counts"]), (&Value::Null, &before.data["counts"]));
+    assert!(bare.html.one("main").words().contains("More than these counts is not kept"));
+    let sum: u64 = bare.bars("funnel").iter().skip(1).take(1).map(|(_, rows)| rows).sum();
+    assert_eq!(sum, 2, "who is left out stands there without the reasons");
+}
+
+#[test]
+fn a_run_that_is_being_sent_is_told_as_it_stands_and_rows_in_doubt_with_what_settles_them() {
+    let gateway = Gateway::answering([Answer::items(crate::support::accepted), Answer::Held]);
+    let draft = campaign().to(10).channels(VIBER_THEN_SMS).through(&gateway).batches_of(5).one_at_a_time();
+    let hooked = Hooked::write(draft);
+    let run = hooked.sale.start(&[]);
+    crate::support::until("the second request is on its way", || gateway.sends().len() == 2);
+    let live = report(&hooked.sale, &["--lang", "en"]);
+    assert_eq!(
+        (&live.data["state"], &live.data["counts"]),
+        (&json!("sending"), &json!({ "planned": 4, "sending": 5, "accepted": 1 }))
+    );
+    assert!(live.html.one("main").words().contains("Sending. 1 of 10 rows are through"));
+    run.kill();
+    let broken = report(&hooked.sale, &["--lang", "en"]);
+    assert_eq!(broken.data["counts"], json!({ "planned": 4, "in_doubt": 5, "accepted": 1 }));
+    let doubt = &broken.data["figures"]["doubt"];
+    let rows: Vec<u64> =
+        doubt["rows"].as_array().expect("rows").iter().map(|row| row["row"].as_u64().expect("a row")).collect();
+    assert_eq!(rows, [3, 4, 5, 6, 7]);
+    let page = broken.html.one("main").words();
+    for said in ["5 rows are in doubt", "campaign reconcile sale@1", "campaign resolve sale@1 --rows N --as send-again"]
+    {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    gateway.release();
+}
+
+#[test]
+fn what_a_gateway_says_is_text_whatever_it_is_and_is_told_in_two_languages() {
+    let hostile = "</script><script>alert(1)</script><b onclick='x'>\u{202e}";
+    let gateway = Gateway::always(Answer::items(move |operation| rejected(operation, hostile)));
+    let sale = campaign().to(4).through(&gateway).write();
+    sale.run(&["--keep-going"]).exits(3);
+    for (language, title) in [("en", "What was refused or failed"), ("uk", "Що відхилено або не доставлено")]
+    {
+        let told = report(&sale, &["--lang", language]);
+        assert_eq!(told.html.one("html").attribute("lang"), language);
+        assert!(told.html.all("b").is_empty());
+        let main = told.html.one("main").text.clone();
+        assert!(main.contains("</script><script>alert(1)</script><b onclick='x'>\\u{202e}"), "{main}");
+        assert!(told.html.all("h2").iter().any(|heading| heading.words() == title));
+        assert_eq!(told.data["figures"]["failures"]["by"][0]["rows"], 4);
+    }
+}
+
+#[test]
+fn every_chart_says_what_it_shows_and_has_its_table() {
+    let hooked = delivered();
+    let told = report(&hooked.sale, &["--lang", "en"]);
+    let charts: Vec<_> = told.html.elements.iter().filter(|element| element.attribute("role") == "img").collect();
+    assert!(charts.len() >= 4, "{}", charts.len());
+    assert!(charts.iter().all(|chart| !chart.attribute("aria-label").trim().is_empty()));
+    assert_eq!(told.html.of_class("chart").len(), told.html.all("details").len());
+    let silent = told.html.all("svg").into_iter().filter(|svg| {
+        let own = svg.attribute("role") == "img" || svg.attribute("aria-hidden") == "true";
+        !own && !["plot", "labels"].contains(&svg.attribute("class"))
+    });
+    assert_eq!(silent.count(), 0, "a chart that says nothing is hidden from who cannot see it");
+}
+
+#[test]
+fn a_program_is_told_where_it_is_and_what_stands_in_it_and_wrong_uses_write_nothing() {
+    let sale = campaign().write();
+    sale.run(&[]).exits(0);
+    let told = sale.campaign(&["report", "sale", "--out", "out.html", "--json"]).exits(0).json();
+    assert_eq!((&told["html"], &told["exit"], &told["run"]), (&json!("out.html"), &json!(0), &json!("sale@1")));
+    assert_eq!(told["figures"]["counts"], told["counts"]);
+    sale.campaign(&["report", "sale"]).exits(2).says("--out");
+    sale.campaign(&["report", "nothing", "--out", "a.html"]).exits(2);
+    sale.campaign(&["report", "sale", "--out", "sale.csv"]).exits(2).says("no page that this program made");
+    assert!(!sale.path("a.html").exists());
+}
