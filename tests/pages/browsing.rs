@@ -94,9 +94,9 @@ fn numbers_are_masked_unless_who_decides_asks_for_them() {
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(3);
     let server = Server::start(&sale, &[]);
-    let decides = Browser::first(&server);
-    let link = sale.campaign(&["serve", "link", "--for", "Ivan", "--json"]).exits(0).json();
-    let looks = Browser::by(&server, link["url"].as_str().expect("an address"));
+    let link = sale.campaign(&["serve", "link", "--for", "Olha", "--decide", "--json"]).exits(0).json();
+    let decides = Browser::by(&server, link["url"].as_str().expect("an address"));
+    let looks = Browser::first(&server);
     let pages = ["/", "/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/3", "/runs/sale@1/preview"];
     for path in pages {
         for shown in ["", "?numbers=shown"] {

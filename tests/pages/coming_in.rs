@@ -76,14 +76,14 @@ fn every_page_holds_a_browser_to_what_this_door_has_and_is_kept_nowhere() {
         for part in ["frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"] {
             assert!(policy.contains(part), "{path}: {policy}");
         }
-        assert_eq!(answered.header("referrer-policy"), "no-referrer", "{path}");
+        assert_eq!(answered.header("referrer-policy"), "same-origin", "{path}");
         assert_eq!(answered.header("x-content-type-options"), "nosniff", "{path}");
         assert_eq!(answered.header("cache-control"), "no-store", "{path}");
         answered.page();
     }
     let page = browser.page("/");
-    for (name, kind) in [("link", "text/css"), ("script", "text/javascript")] {
-        let element = page.one(name);
+    let loaded = page.all("link").into_iter().chain(page.all("script"));
+    for (element, kind) in loaded.zip(["image/svg+xml", "text/css", "text/javascript"]) {
         let at = [element.attribute("href"), element.attribute("src")].concat();
         let file = Browser::stranger(&server).get(&at);
         assert_eq!(file.status, 200, "{at}");
@@ -167,7 +167,7 @@ fn over_tls_the_cookie_is_one_that_no_other_host_can_set() {
 fn no_log_holds_a_secret_or_a_number() {
     let sale = sent(&Gateway::accepting());
     let server = Server::start(&sale, &["-vv"]);
-    let browser = Browser::first(&server);
+    let browser = Browser::by(&server, &link(&sale, &["Olha", "--decide"]));
     browser.send("/runs/sale@1/find", &[("wanted", "380501000003")]);
     browser.send("/opt-outs", &[("phone", "380501000003")]);
     let written = std::fs::read_to_string(sale.path("state/orders.jsonl")).expect("a file");

@@ -47,7 +47,7 @@ fn another_number_than_that_of_the_rows_is_refused_and_nothing_decided() {
     let gateway = losing_an_answer();
     let sale = in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = invited(&sale, &server, &["Olha", "--decide"]);
     for decision in ["sent", "not-sent", "send-again"] {
         for count in ["", "3", "5", "four", "-4"] {
             let refused = browser.send("/runs/sale@1/resolve", &[("decision", decision), ("count", count)]);
@@ -74,7 +74,7 @@ fn what_is_to_be_sent_again_waits_for_who_starts_the_run() {
     let sale = in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
     let before = gateway.sends().len();
-    let browser = Browser::first(&server);
+    let browser = invited(&sale, &server, &["Olha", "--decide"]);
     assert_eq!(browser.send("/runs/sale@1/resolve", &[("decision", "send-again"), ("count", "4")]).status, 303);
     assert_eq!(gateway.sends().len(), before, "a page sends nothing");
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["planned"], 4);
@@ -87,7 +87,8 @@ fn what_does_not_come_from_a_page_of_this_session_is_refused() {
     let gateway = losing_an_answer();
     let sale = in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
-    let (browser, other) = (Browser::first(&server), invited(&sale, &server, &["Ivan", "--decide"]));
+    let (browser, other) =
+        (invited(&sale, &server, &["Olha", "--decide"]), invited(&sale, &server, &["Ivan", "--decide"]));
     let (mark, others) = (browser.mark(), other.mark());
     assert_ne!(mark, others);
     let ours = format!("http://{}", server.address());
@@ -139,7 +140,7 @@ fn a_run_is_stopped_after_what_is_in_flight_and_while_it_is_sent_nothing_is_deci
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(2_000).batches_of(10).through(&sandbox).delivery("rate: 100/s").write();
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = invited(&sale, &server, &["Olha", "--decide"]);
     let run = sale.start(&["--yes", "--json"]);
     until("it is being sent", || browser.get("/runs/sale@1").body.contains("/runs/sale@1/stop"));
     let decided = browser.send("/runs/sale@1/resolve", &[("decision", "sent"), ("count", "1")]);
@@ -180,7 +181,7 @@ fn no_page_approves_or_starts_anything() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = Browser::first(&server);
+    let browser = invited(&sale, &server, &["Olha", "--decide"]);
     for path in ["/runs/sale@1/approve", "/runs/sale@1/run", "/runs/sale@1/retry", "/approve", "/plans"] {
         assert_eq!(browser.send(path, &[]).status, 404, "{path}");
     }

@@ -151,12 +151,13 @@ fn pages(context: &Context, args: &ServeArgs, adapters: Adapters, views: &Arc<Vi
     Pages::new(Adapters { observer: Arc::new(|_| {}), ..adapters }, Arc::clone(views), explain, published)
 }
 
-/// The address of the pages with a link in it, for the person who starts the server: whoever can do that decides anyway.
+/// The address of the pages with a link in it, for the person who starts the server; it lets them look. What is printed at a
+/// start is read by others too, so that a name decides only where somebody said so.
 fn first_link(context: &Context, address: SocketAddr, pages: Option<&Url>) -> Result<String, Failure> {
     let at = pages.map_or_else(|| format!("http://{}", reachable(address)), |url| url.origin().ascii_serialization());
     let (visitors, now) = (Visitors::of(&context.new_state()?), Timestamp::now());
     visitors.listen_at(&at, now).map_err(|error| visitors::unwritable(&error))?;
-    visitors::link_at(&visitors, &at, (&person(), true), now)
+    visitors::link_at(&visitors, &at, (&person(), false), now)
 }
 
 /// The first line: where it listens.
@@ -170,7 +171,8 @@ fn tell(context: &Context, url: &str, address: SocketAddr, hooks: Option<SocketA
             || "receipts are not taken: no profile has `hook`".to_owned(),
             |address| format!("receipts on http://{}", reachable(address)),
         );
-        context.output.result(&format!("listening on {url}\n  {hooks}\n"));
+        let next = context.output.command("serve link --for NAME --decide");
+        context.output.result(&format!("listening on {url}\n  {hooks}\nnext: {next}\n"));
     }
 }
 

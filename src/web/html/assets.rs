@@ -1,4 +1,4 @@
-//! What a served page loads from its server: the stylesheet and the script. A name has the hash of what it names.
+//! What a served page loads from its server: the icon, the stylesheet and the script. A name has the hash of what it names.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -6,7 +6,9 @@ use std::sync::LazyLock;
 use sha2::{Digest as _, Sha256};
 
 /// The stylesheet of served pages: that of every page, and what only they show.
-const STYLE: &str = concat!(include_str!("style.css"), include_str!("pages.css"));
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("run.css"), include_str!("pages.css"));
+/// What stands for the pages beside their titles.
+const ICON: &str = include_str!("icon.svg");
 /// The script, without which every page works too.
 const SCRIPT: &str = include_str!("pages.js");
 
@@ -21,8 +23,9 @@ pub struct Asset {
     pub text: &'static str,
 }
 
-/// The files that pages load: stylesheet, script.
-pub static ASSETS: [Asset; 2] = [
+/// The files that pages load: icon, stylesheet, script.
+pub static ASSETS: [Asset; 3] = [
+    Asset { stem: "pages", ending: "svg", hash: LazyLock::new(|| hash(ICON)), kind: "image/svg+xml", text: ICON },
     Asset {
         stem: "pages",
         ending: "css",

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::read_html::Html;
 use super::samples::{shapes, view as files_view};
 use super::{Form, render};
-use crate::web::run_page::samples::told;
+use crate::web::run_page::told;
 use crate::web::words::Language;
 
 /// The templates that are pages of a server.
@@ -80,7 +80,7 @@ fn every_page_of_a_server_is_sound_html_in_every_language() {
             let page = page(language, template, "Olia");
             let html = Html::sound(&page);
             assert_eq!(html.one("html").attribute("lang"), language.code());
-            assert_eq!((html.all("style").len(), html.all("link").len(), html.all("script").len()), (0, 1, 1));
+            assert_eq!((html.all("style").len(), html.all("link").len(), html.all("script").len()), (0, 2, 1));
             assert!(!page.contains("pages.") && !page.contains("pages-status"), "a word is missing: {template}");
         }
     }

@@ -86,7 +86,8 @@ pub fn render(language: Language, form: Form, template: &str, view: &impl Serial
         context.insert("alone", &(form == Form::File));
         context.insert("style", STYLE);
         context.insert("policy", POLICY.as_str());
-        let [stylesheet, script] = &ASSETS;
+        let [icon, stylesheet, script] = &ASSETS;
+        context.insert("icon", &icon.address());
         context.insert("stylesheet", &stylesheet.address());
         context.insert("script", &script.address());
     })

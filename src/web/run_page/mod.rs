@@ -15,12 +15,15 @@ mod failures;
 mod funnel;
 mod pace;
 #[cfg(test)]
-pub(in crate::web) mod samples;
+mod samples;
 mod sentence;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
+
+#[cfg(test)]
+pub(in crate::web) use samples::told;
 
 use crate::ledger::{Run, State, StateCounts};
 use crate::report::{RunFigures, RunStanding};
