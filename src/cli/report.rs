@@ -15,6 +15,9 @@ use crate::runs::{self, blocking};
 use crate::web::files::{FirstMessages, ReportPage, report_page};
 use crate::web::run_page::RunPage;
 
+/// How many messages are shown.
+const SHOWN: usize = 5;
+
 pub(super) async fn report(context: &Context, args: ReportArgs) -> Result<u8, Failure> {
     page::check_place(&args.out)?;
     let (ledger, run) = context.named_run(&args.run).await?;
@@ -57,5 +60,7 @@ async fn first_messages(
     let (frozen, prepared) = runs::thaw(ledger, run).await?;
     let left_out = ledger.left_out(run.key).await?.rows();
     let last = run.last_row();
-    Ok(Some(blocking(move || FirstMessages::read(&frozen.brief, prepared, (&left_out, last), unmasked)).await??))
+    Ok(Some(
+        blocking(move || FirstMessages::read(&frozen.brief, prepared, (&left_out, last), (SHOWN, unmasked))).await??,
+    ))
 }

@@ -106,6 +106,8 @@ fn numbers_are_masked_unless_who_decides_asks_for_them() {
         assert!(!decides.get(path).body.contains("50100000"), "{path}");
     }
     assert!(decides.get("/runs/sale@1/rows").body.contains("…02"));
+    // What was sent is shown as it was sent, also where nobody gets it any more.
+    assert!(looks.page("/runs/sale@1/preview").of_class("phone-sms")[0].words().contains("Hello, Person 2"));
     for path in
         ["/runs/sale@1/rows?numbers=shown", "/runs/sale@1/rows/3?numbers=shown", "/runs/sale@1/preview?numbers=shown"]
     {

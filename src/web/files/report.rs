@@ -15,9 +15,6 @@ use crate::web::html::{Form, data, render};
 use crate::web::run_page::{RunPage, RunPageView};
 use crate::web::words::Language;
 
-/// How many messages are shown.
-const SHOWN: usize = 5;
-
 /// What a report is made of.
 pub struct ReportPage<'r> {
     /// The run.
@@ -27,10 +24,11 @@ pub struct ReportPage<'r> {
 }
 
 /// The first messages of a run, and on whose clock it is told.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct FirstMessages {
-    shown: Vec<MessageView>,
+    messages: Vec<MessageView>,
     /// The campaign's zone.
+    #[serde(skip)]
     pub zone: TimeZone,
 }
 
@@ -43,7 +41,7 @@ struct View<'v> {
 }
 
 impl FirstMessages {
-    /// Those of a campaign, none of whose rows after `last` has a recipient; these rows are left out.
+    /// The first `most` of a campaign, none of whose rows after `last` has a recipient; these rows are left out.
     ///
     /// # Errors
     /// When the list is damaged.
@@ -51,16 +49,16 @@ impl FirstMessages {
         brief: &Brief,
         mut prepared: CompiledCampaign<R>,
         (left_out, last): (&RoaringBitmap, Row),
-        unmasked: bool,
+        (most, unmasked): (usize, bool),
     ) -> Result<Self, Error> {
         let meant = (Row::FIRST.get()..=last.get()).filter(|row| !left_out.contains(*row));
-        let rows: Vec<String> = meant.take(SHOWN).map(|row| row.to_string()).collect();
-        let shown = match rows.join(",").parse() {
-            Ok(rows) => messages_of_run(&mut prepared, brief, &rows, (SHOWN, unmasked))?,
+        let rows: Vec<String> = meant.take(most).map(|row| row.to_string()).collect();
+        let messages = match rows.join(",").parse() {
+            Ok(rows) => messages_of_run(&mut prepared, brief, &rows, (most, unmasked))?,
             // Nobody of it gets a message.
             Err(_) => Vec::new(),
         };
-        Ok(Self { shown, zone: brief.home() })
+        Ok(Self { messages, zone: brief.home() })
     }
 }
 
@@ -71,7 +69,7 @@ impl FirstMessages {
 pub fn report_page(report: &ReportPage<'_>, language: Language) -> Result<String, Error> {
     let view = View {
         run: report.page.view(language),
-        messages: report.first.map_or(&[], |first| &first.shown),
+        messages: report.first.map_or(&[], |first| &first.messages),
         data: data(&report.page.standing.report_json()),
     };
     render(language, Form::File, "run/report.html", &view).map_err(|error| Error::Input(error.to_string()))

@@ -10,7 +10,7 @@ use crate::web::run_page::told;
 use crate::web::words::Language;
 
 /// The templates that are pages of a server.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "pages/stranger.html",
     "pages/entered.html",
     "pages/refused.html",
@@ -19,6 +19,7 @@ const PAGES: [&str; 9] = [
     "pages/rows.html",
     "pages/message.html",
     "pages/campaign.html",
+    "pages/messages.html",
     "pages/preview.html",
 ];
 
@@ -64,6 +65,10 @@ fn page(language: Language, template: &str, cell: &str) -> String {
     match template {
         // The name of a run stands where the whole run does elsewhere.
         "pages/message.html" | "pages/campaign.html" => view["run"] = cell.into(),
+        "pages/messages.html" => {
+            view["run"] = cell.into();
+            view["messages"] = files_view(cell)["messages"].clone();
+        }
         "pages/preview.html" => {
             let files = files_view(cell);
             view.as_object_mut().unwrap().extend(files.as_object().unwrap().clone());

@@ -46,6 +46,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("pages/rows.html", include_str!("templates/pages/rows.html")),
     ("pages/message.html", include_str!("templates/pages/message.html")),
     ("pages/campaign.html", include_str!("templates/pages/campaign.html")),
+    ("pages/messages.html", include_str!("templates/pages/messages.html")),
     ("pages/preview.html", include_str!("templates/pages/preview.html")),
 ];
 

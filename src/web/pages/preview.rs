@@ -1,4 +1,4 @@
-//! The first messages of a campaign file as phones show them.
+//! First messages as phones show them: of a run, as it is sent, and of what is armed.
 
 use std::path::{Path as FilePath, PathBuf};
 
@@ -12,8 +12,8 @@ use super::look::Look;
 use super::refusal::Refusal;
 use super::rows::Numbers;
 use crate::calendar::Occurrence;
-use crate::runs::{blocking, campaign_file, look_at_armed};
-use crate::web::files::{PreviewPage, PreviewView, Shown, preview_view};
+use crate::runs::{blocking, look_at_armed, thaw};
+use crate::web::files::{FirstMessages, PreviewPage, PreviewView, Shown, preview_view};
 
 /// How many rows are shown.
 const ROWS: usize = 20;
@@ -25,15 +25,33 @@ struct View {
     numbers: Option<Numbers>,
 }
 
-/// Of the campaign file that a run is of, as it is now.
+#[derive(Serialize)]
+struct OfRun {
+    run: String,
+    path: String,
+    #[serde(flatten)]
+    first: FirstMessages,
+    numbers: Option<Numbers>,
+}
+
+/// Of a run, from what it is sent from.
 pub(super) async fn of_run(look: Look, Path(name): Path<String>) -> Response {
-    let view = async {
-        let run = look.run(&name).await?;
-        let file = campaign_file(look.ledger(), &run).await.filter(|_| !run.shared).ok_or(Refusal::Unknown)?;
-        view(&look, &file, None, &format!("/runs/{}/preview", encoded(&name))).await
-    };
-    let view = view.await;
-    look.answer("pages/preview.html", view)
+    let view = of(&look, name).await;
+    look.answer("pages/messages.html", view)
+}
+
+async fn of(look: &Look, name: String) -> Result<OfRun, Refusal> {
+    let run = look.run(&name).await?;
+    if run.shared || run.purged_at.is_some() {
+        return Err(Refusal::Unknown);
+    }
+    let (frozen, prepared) = thaw(look.ledger(), &run).await?;
+    let (left_out, last) = (look.ledger().left_out(run.key).await?.rows(), run.last_row());
+    let shown = (ROWS, look.shows_numbers());
+    let first = blocking(move || FirstMessages::read(&frozen.brief, prepared, (&left_out, last), shown)).await??;
+    let path = format!("/runs/{}", encoded(&name));
+    let numbers = Numbers::on(look, &format!("{path}/preview"));
+    Ok(OfRun { run: name, path, first, numbers })
 }
 
 /// Of what is armed, as it is sent when it is due next.
@@ -43,13 +61,13 @@ pub(super) async fn of_schedule(look: Look, Path(name): Path<String>) -> Respons
         let armed = armed.ok_or(Refusal::Unknown)?;
         let schedule = look_at_armed(&look.pages.adapters, &armed).await?.ok();
         let next = schedule.and_then(|schedule| schedule.after(look.pages.now()).next());
-        view(&look, &PathBuf::from(armed.file), next, &format!("/schedules/{}/preview", encoded(&name))).await
+        preview(&look, &PathBuf::from(armed.file), next, &format!("/schedules/{}/preview", encoded(&name))).await
     };
     let view = view.await;
     look.answer("pages/preview.html", view)
 }
 
-async fn view(look: &Look, file: &FilePath, occurrence: Option<Occurrence>, path: &str) -> Result<View, Refusal> {
+async fn preview(look: &Look, file: &FilePath, occurrence: Option<Occurrence>, path: &str) -> Result<View, Refusal> {
     let (inputs, checked) = checked(look, file, occurrence).await.ok_or(Refusal::Later)??;
     let (language, now, unmasked) = (look.language, look.pages.now(), look.shows_numbers());
     let shown = move || {
