@@ -57,6 +57,7 @@ async function look(page, name) {
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       check(wide <= width, `${name} is ${wide} wide on a screen of ${width}`);
       if (PICTURES) await page.screenshot({ path: `${PICTURES}/${name}-${width}-${scheme}.png`, fullPage: true });
+      if (PICTURES && width === 1280 && scheme === "light") await page.screenshot({ path: `${PICTURES}/${name}.png` });
     }
   }
 }
@@ -180,7 +181,7 @@ try {
     ["rows", "/runs/autumn@1/rows"],
     ["message", "/runs/autumn@1/rows/2"],
     ["campaign", "/runs/autumn@1/campaign"],
-    ["preview", "/runs/autumn@1/preview"],
+    ["messages", "/runs/autumn@1/preview"],
   ]) {
     const response = await open(page, origin + path);
     check(response.status() === 200, `${path} is answered with ${response.status()}`);
