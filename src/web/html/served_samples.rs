@@ -1,11 +1,15 @@
 //! The pages of a server for the tests: every template with something in each of its places.
 
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::read_html::Html;
 use super::samples::{shapes, view as files_view};
 use super::{Form, render};
+use crate::web::charts::calendar;
 use crate::web::run_page::told;
 use crate::web::words::Language;
 
@@ -46,7 +50,8 @@ fn view(cell: &str) -> Json {
             { "name": cell, "path": "/schedules/sale", "state": "armed", "next": cell },
             { "name": cell, "path": "/schedules/sale", "state": "paused", "next": null },
         ],
-        "calendar": [{ "day": cell, "due": [due, due] }],
+        "calendar": calendar(Date::constant(2026, 12, 1), 31, &BTreeMap::from([(Date::constant(2026, 12, 3), vec![cell.to_owned()])])),
+        "days": [{ "day": cell, "due": [due, due] }],
         "opt_outs": { "all": 2, "days": [{ "day": cell, "people": 2 }] },
         "orders": [{ "at": cell, "by": cell, "order": "stop", "of": cell }],
         "run": run, "figures": told(cell), "path": "/runs/sale@1", "state": "rejected", "found": false,

@@ -1,5 +1,7 @@
 //! The front page: runs, what is armed, who opted out, who ordered what.
 
+use std::collections::BTreeMap;
+
 use axum::response::Response;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -13,6 +15,7 @@ use super::refusal::Refusal;
 use super::run::{Count, counts, done};
 use crate::report::RunView;
 use crate::runs::{ArmedState, ArmedView, armed_views, blocking};
+use crate::web::charts::{self, CalendarView};
 
 /// How many runs are shown; the others by `?from=`.
 const RUNS: usize = 30;
@@ -33,7 +36,9 @@ struct View {
     /// Whether runs are being read and take long.
     reading: bool,
     schedules: Vec<ScheduleLine>,
-    calendar: Vec<Day>,
+    /// What is due, on a calendar and day by day; nothing where nothing is.
+    calendar: Option<CalendarView>,
+    days: Vec<Day>,
     opt_outs: Option<OptOuts>,
     orders: Vec<OrderLine>,
 }
@@ -102,6 +107,7 @@ async fn view(look: &Look) -> Result<View, Refusal> {
     let reading = read.is_none();
     let views = read.unwrap_or_default();
     let (armed, now) = (armed_views(&look.pages.adapters).await?, look.pages.now());
+    let days = coming_days(look, &armed, now);
     let counted = look.pages.opt_outs.read(&look.pages.adapters.ledger, now).await?;
     let orders = look.pages.orders.clone();
     let orders = blocking(move || orders.latest(ORDERS)).await??;
@@ -111,7 +117,8 @@ async fn view(look: &Look) -> Result<View, Refusal> {
         more: (views.len() > from + RUNS).then_some(from + RUNS),
         reading,
         schedules: armed.iter().map(|armed| schedule_line(look, armed)).collect(),
-        calendar: calendar(look, &armed, now),
+        calendar: (!days.is_empty()).then(|| calendar(&days, now)),
+        days: days.into_values().collect(),
         opt_outs: counted.map(|counted| opt_outs(look, &counted)),
         orders: orders
             .into_iter()
@@ -148,8 +155,17 @@ fn path(schedule: &str) -> String {
     format!("/schedules/{}", encoded(schedule))
 }
 
+/// The next days, each with what is due.
+fn calendar(days: &BTreeMap<Date, Day>, now: Timestamp) -> CalendarView {
+    let named = |due: &Due| format!("{} {}", due.time, due.name);
+    let due = days.iter().map(|(date, day)| (*date, day.due.iter().map(named).collect())).collect();
+    // So many days from now on end on one more.
+    let shown = u16::try_from(AHEAD + 1).unwrap_or(u16::MAX);
+    charts::calendar(now.to_zoned(TimeZone::system()).date(), shown, &due)
+}
+
 /// What is due in the next days, by day on the clock of this machine.
-fn calendar(look: &Look, armed: &[ArmedView], now: Timestamp) -> Vec<Day> {
+fn coming_days(look: &Look, armed: &[ArmedView], now: Timestamp) -> BTreeMap<Date, Day> {
     let zone = TimeZone::system();
     let until = now.checked_add((AHEAD * 24).hours()).unwrap_or(Timestamp::MAX);
     let mut due: Vec<(Timestamp, &str)> = Vec::new();
@@ -160,17 +176,14 @@ fn calendar(look: &Look, armed: &[ArmedView], now: Timestamp) -> Vec<Day> {
         due.extend(coming.map(|occurrence| (occurrence.at, view.armed.name.as_str())));
     }
     due.sort_unstable();
-    let mut days: Vec<(Date, Day)> = Vec::new();
+    let mut days: BTreeMap<Date, Day> = BTreeMap::new();
     for (at, name) in due {
         let local = at.to_zoned(zone.clone());
-        if days.last().is_none_or(|(date, _)| *date != local.date()) {
-            days.push((local.date(), Day { day: look.words().day(local.date()), due: Vec::new() }));
-        }
-        if let Some((_, day)) = days.last_mut() {
-            day.due.push(Due { time: look.words().time(local.time()), name: name.to_owned(), path: path(name) });
-        }
+        let date = local.date();
+        let day = days.entry(date).or_insert_with(|| Day { day: look.words().day(date), due: Vec::new() });
+        day.due.push(Due { time: look.words().time(local.time()), name: name.to_owned(), path: path(name) });
     }
-    days.into_iter().map(|(_, day)| day).collect()
+    days
 }
 
 fn opt_outs(look: &Look, counted: &Counted) -> OptOuts {

@@ -1,6 +1,6 @@
 // A folder with campaigns, the sandbox as their gateway, and a server with pages.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const PROGRAM = process.env.PROGRAM;
@@ -87,6 +87,8 @@ export async function setUp() {
   write("autumn", 200);
   write("slow", 12);
   write("stopped", 12);
+  writeFileSync("weekly.yaml", readFileSync("slow.yaml", "utf8") + 'timezone: Europe/Kyiv\nschedule: { every: "Mon 10:00" }\n');
+  campaign("schedule", "add", "weekly.yaml", "-y");
   const server = await serve("serve");
   return { url: server.url, origin: new URL(server.url).origin };
 }
