@@ -125,7 +125,8 @@ async function stopsARun(page, other, origin) {
     asked = dialog.message();
     return dialog.accept();
   });
-  await Promise.all([page.waitForNavigation(), page.click("form[action$='/stop'] button")]);
+  // At once: the part that it stands in is replaced while one looks for its place on the screen.
+  await Promise.all([page.waitForNavigation(), page.$eval("form[action$='/stop'] button", (button) => button.click())]);
   check(asked.length > 0, "Stop is asked about");
   check(!WELL.includes(await ended), "the run stops");
 }
