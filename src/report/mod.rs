@@ -72,7 +72,7 @@ pub use run_figures::{
     Arrived, DoubtfulRow, Doubts, Point, Reason, Reasons, RequestFigures, RunFigures, Terms, Timeline, Way, WayFigure,
 };
 #[cfg(test)]
-pub(crate) use run_figures::{Fate, fate, scene};
+pub(crate) use run_figures::{Fate, fate, new_run, scene};
 pub use run_json::{run_entry_json, run_json};
 pub use run_results::RunResults;
 pub use run_standing::{RunStanding, approvals, approved_json};

@@ -318,30 +318,14 @@ fn instant(at: Timestamp) -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Endpoint;
     use crate::ledger::memory::{Contents, MemoryLedger};
-    use crate::ledger::{Allowance, Heed, Intent, LeftOut, NewRun, SentRow};
+    use crate::ledger::{Allowance, Intent, SentRow};
+    use crate::report::new_run;
 
     #[tokio::test]
     async fn a_row_is_of_the_kind_that_it_was_sent_as_last_whatever_the_others_are() {
         let ledger = MemoryLedger::new(Contents::default(), || Timestamp::UNIX_EPOCH);
-        let new = NewRun {
-            campaign: "sale".into(),
-            edition: String::new(),
-            gateway: "main".into(),
-            account: "main".into(),
-            endpoint: Endpoint::Sync,
-            kind: OperationKind::Sms,
-            live: true,
-            round: 1,
-            recipients: 2,
-            last_row: Row::new(3),
-            left_out: LeftOut::default(),
-            heed: Heed::default(),
-            began_at: Timestamp::UNIX_EPOCH,
-            random: 1,
-            file: None,
-        };
+        let new = new_run(OperationKind::Sms, (2, Row::new(3)));
         let run = ledger.create_run(&new).await.unwrap();
         ledger.open_run(run.key, None).await.unwrap();
         let hold = ledger.hold("sale", "main").await.unwrap().unwrap();

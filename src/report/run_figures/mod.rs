@@ -21,7 +21,7 @@ pub use doubts::{DoubtfulRow, Doubts};
 pub use reasons::{Reason, Reasons};
 pub use requests::RequestFigures;
 #[cfg(test)]
-pub(crate) use scenes::{Fate, fate, scene};
+pub(crate) use scenes::{Fate, fate, new_run, scene};
 pub use terms::Terms;
 pub use timeline::{Point, Timeline};
 pub use ways::{Way, WayFigure};

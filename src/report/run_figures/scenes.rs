@@ -41,6 +41,27 @@ pub(crate) fn fate(words: impl Strategy<Value = String> + Clone + 'static) -> im
     ]
 }
 
+/// A run that is about to begin, of so many rows with this last one.
+pub(crate) fn new_run(kind: OperationKind, (recipients, last_row): (u64, Row)) -> NewRun {
+    NewRun {
+        campaign: "sale".into(),
+        edition: String::new(),
+        gateway: "main".into(),
+        account: "main".into(),
+        endpoint: Endpoint::Sync,
+        kind,
+        live: true,
+        round: 1,
+        recipients,
+        last_row,
+        left_out: LeftOut::default(),
+        heed: Heed::default(),
+        began_at: Timestamp::UNIX_EPOCH,
+        random: 1,
+        file: None,
+    }
+}
+
 /// A ledger with a run of these rows, each with a request of its own.
 pub(crate) async fn scene(fates: &[Fate]) -> (MemoryLedger, Run) {
     let ledger = MemoryLedger::new(Contents::default(), || Timestamp::UNIX_EPOCH);
@@ -51,23 +72,8 @@ pub(crate) async fn scene(fates: &[Fate]) -> (MemoryLedger, Run) {
             left_out.insert(row, State::Skipped, why);
         }
     }
-    let new = NewRun {
-        campaign: "sale".into(),
-        edition: String::new(),
-        gateway: "main".into(),
-        account: "main".into(),
-        endpoint: Endpoint::Sync,
-        kind: OperationKind::ViberSms,
-        live: true,
-        round: 1,
-        recipients: fates.len() as u64,
-        last_row: rows().last().map_or(Row::FIRST, |(row, _)| row),
-        left_out,
-        heed: Heed::default(),
-        began_at: Timestamp::UNIX_EPOCH,
-        random: 1,
-        file: None,
-    };
+    let last = rows().last().map_or(Row::FIRST, |(row, _)| row);
+    let new = NewRun { left_out, ..new_run(OperationKind::ViberSms, (fates.len() as u64, last)) };
     let run = ledger.create_run(&new).await.unwrap();
     ledger.open_run(run.key, None).await.unwrap();
     let hold = ledger.hold("sale", "main").await.unwrap().unwrap();

@@ -132,3 +132,29 @@ async fn reading(
     let left = progress.estimate().map(|estimate| estimate.left);
     Ok(Reading { standing, left })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Fate, scene};
+
+    #[tokio::test(start_paused = true)]
+    async fn however_many_look_a_run_is_read_once_and_by_nobody_when_nobody_looks() {
+        let (ledger, run) = scene(&[Fate::Waits, Fate::Silent]).await;
+        let ledger = Arc::new(ledger);
+        ledger.take_read();
+        RunStanding::whole(ledger.as_ref(), run.clone()).await.unwrap();
+        let once = ledger.take_read();
+        assert!(!once.is_empty());
+        let watched = Arc::new(Watched::new(ledger.clone()));
+        let mut open: Vec<_> = (0..10).map(|_| watched.follow(run.key)).collect();
+        for page in &mut open {
+            page.wait_for(Option::is_some).await.unwrap();
+        }
+        assert_eq!(ledger.take_read(), once, "ten pages share one reading");
+        drop(open);
+        // The time of the test passes at once.
+        sleep(EACH * 10).await;
+        assert!(ledger.take_read().is_empty(), "nobody looks");
+    }
+}
