@@ -44,7 +44,7 @@ pub async fn send(conditions: Conditions, edges: Edges, feed: Feed, counts: Stat
         lease: conditions.lease,
         account: conditions.account,
         bounds: conditions.bounds,
-        gate: Gate::new(conditions.rate.filter(|_| conditions.together.is_none())),
+        gate: Gate::new(conditions.rate),
         pace: conditions.together.as_ref().and_then(|together| together.pace.clone()),
         timeout: conditions.timeout,
         watchdog: Watchdog::new(conditions.timeout),

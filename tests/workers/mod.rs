@@ -107,6 +107,20 @@ fn the_pace_is_that_of_all_processes_together() {
 }
 
 #[test]
+fn what_waits_for_the_pace_of_a_shared_run_is_in_no_doubt_when_its_process_dies() {
+    let gateway = Gateway::accepting();
+    let draft = campaign().to(300).batches_of(10).delivery("rate: 50/s").delivery("in_flight: 4");
+    let sale = draft.through(&gateway).profile("rate: 50/s").write();
+    let mut run = sale.start(&["--shared"]);
+    until("the first messages are through", || gateway.sends().len() >= 14);
+    run.signal("KILL");
+    run.finish();
+    let counts = sale.campaign(&["status", "sale@1", "--json"]).json()["counts"].clone();
+    let doubt = counts["in_doubt"].as_u64().unwrap_or_default();
+    assert!(doubt <= 10, "one envelope has its turn, and no other is begun: {counts}");
+}
+
+#[test]
 fn a_shared_run_needs_a_gateway() {
     campaign().to(3).write().run(&["--shared"]).exits(2).says("`--shared` needs a gateway");
 }

@@ -69,7 +69,7 @@ impl Street {
 
     /// Starts a process: each of its envelopes has its turn, takes a slot of the account, and leaves.
     fn start(&self, process: u64, rate: f64, life: &Arc<Life>) {
-        let gate = Arc::new(Gate::new(Some(rate).filter(|_| self.own.is_none())));
+        let gate = Arc::new(Gate::new(Some(if self.own.is_some() { self.rate } else { rate })));
         let commits = Arc::new(Mutex::new(Chance::new(self.seed.wrapping_mul(31).wrapping_add(process))));
         for _ in 0..self.in_flight {
             let (gate, life, commits) = (Arc::clone(&gate), Arc::clone(life), Arc::clone(&commits));
