@@ -1,8 +1,8 @@
 //! The ledger in a database: opened, read and written.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use sqlx::{Connection as _, PgPool};
@@ -13,10 +13,11 @@ use super::address::PostgresAddress;
 use super::dialect::{Reader, storage};
 use super::locks::Locks;
 use super::pen::{self, Heard, Pen, Waiting};
+use super::seen::Seen;
 use super::sql::statement::scalar;
 use super::sql::{Failure, Now, Numbers, OnCommit, Writer};
 use super::{adoption, opening, schema, transaction};
-use crate::ledger::mark::{Mark, MarkFile};
+use crate::ledger::mark::MarkFile;
 use crate::ledger::{LedgerError, mark};
 
 /// The ledger in a PostgreSQL database.
@@ -37,8 +38,7 @@ pub struct PostgresLedger {
     heard: Arc<Heard>,
     /// Why nothing may be sent with this ledger, nor anything be written to it.
     stale: Option<LedgerError>,
-    /// How far this process saw the ledger come, before it wrote anything itself.
-    seen: Mutex<Mark>,
+    seen: Seen,
 }
 
 impl PostgresLedger {
@@ -94,7 +94,7 @@ impl PostgresLedger {
             _keeper: keeper,
             heard: Arc::new(heard),
             stale,
-            seen: Mutex::new(standing.mark),
+            seen: Seen::new(standing.mark),
         })
     }
 
@@ -181,6 +181,7 @@ impl PostgresLedger {
             path: self.place.to_string(),
             reason: format!("its mark `{}` cannot be opened: {error}", self.mark.display()),
         };
+        let seen = self.seen.before();
         // With the turn, so that one process makes the mark where there is none.
         let first = self.patiently(|| async {
             let mut connection = transaction::connect(&self.address).await?;
@@ -188,7 +189,7 @@ impl PostgresLedger {
             Ok((connection, turn))
         });
         let (connection, turn) = self.told(first.await.map_err(Failure::Sql))?;
-        self.sees(turn.mark)?;
+        self.seen.take_in(&self.place, seen, turn.mark)?;
         pen::no_doubt(&self.place, turn.succession)?;
         let mark = MarkFile::open(&self.mark, turn.mark).map_err(unmarked)?;
         self.told(connection.close().await.map_err(Failure::Sql))?;
@@ -199,19 +200,11 @@ impl PostgresLedger {
     pub(super) async fn fit_for_sending(&self) -> Result<(), LedgerError> {
         self.newest()?;
         // Before the ledger, so that another process that writes both meanwhile does not make it look old.
-        let known = mark::read(&self.mark);
+        let (known, seen) = (mark::read(&self.mark), self.seen.before());
         let asked = self.patiently(|| opening::standing(&self.pool)).await;
         let standing = self.told(asked.map_err(Failure::Sql))?;
         opening::judge(&standing, &known, (&self.place, &self.mark)).map_or(Ok(()), Err)?;
-        self.sees(standing.mark)
-    }
-
-    /// Refuses a ledger that is behind what this process saw of it, on a machine that may never have written to it.
-    fn sees(&self, mark: Mark) -> Result<(), LedgerError> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        pen::not_behind((&self.place, mark), *seen)?;
-        *seen = mark;
-        Ok(())
+        self.seen.take_in(&self.place, seen, standing.mark)
     }
 
     /// The time of the database, as far as it is known here.

@@ -16,6 +16,7 @@ mod opening;
 mod pen;
 mod presence;
 mod schema;
+mod seen;
 mod shard_copy;
 mod shards;
 #[expect(clippy::duplicate_mod, reason = "the queries are compiled for each database")]
