@@ -41,6 +41,14 @@ impl Cells {
         self.by_name.iter().map(|(column, _)| *column).chain(self.by_header.iter().map(|(column, _)| *column))
     }
 
+    /// Refuses a row with a cell under a bare name that is longer than any message.
+    pub(super) fn fit<'f>(&self, field: impl Fn(usize) -> &'f str) -> Result<(), Invalid> {
+        match self.by_name.iter().find(|(column, _)| field(*column).len() > MAX_BYTES) {
+            Some((_, name)) => Err(Invalid::CellTooLong { column: (*name).to_owned() }),
+            None => Ok(()),
+        }
+    }
+
     /// Puts the cells of a row into a context.
     pub(super) fn bring<'f>(
         &self,
@@ -48,9 +56,9 @@ impl Cells {
         row: Row,
         field: impl Fn(usize) -> &'f str,
     ) -> Result<(), Invalid> {
+        self.fit(&field)?;
         for &(column, name) in &self.by_name {
-            let value = cell(field(column)).ok_or_else(|| Invalid::CellTooLong { column: name.to_owned() })?;
-            context.insert_value(name, value);
+            context.insert_value(name, Value::normal_string(field(column)));
         }
         if self.row {
             context.insert_value("row", Value::from(row.get()));

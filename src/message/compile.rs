@@ -16,6 +16,7 @@ use super::names::{Names, Reach};
 use super::problem::{TextProblem, in_order};
 use super::refused::refused;
 use super::render::fill;
+use super::segments::Segments;
 use super::words;
 use crate::domain::{Content, Text};
 use crate::finding::rules;
@@ -45,12 +46,18 @@ pub fn compile(
     }
     let content = content.try_map(|text| {
         Ok::<_, Vec<TextProblem>>(match keys.get(text.source.as_str()) {
-            Some(&index) => Piece::Template { key: key(index), name: text.name.clone() },
+            Some(&index) => Piece::Template {
+                key: key(index),
+                name: text.name.clone(),
+                segments: Segments::of(&text.source, names),
+            },
             None => Piece::Constant(text.source.clone()),
         })
     })?;
     let (context, cells) = (context(names, &needs), Cells::of(names, &needs));
-    Ok(Messages { tera, content, metered, context, cells, includes })
+    let needs_tera = |piece: &Piece| matches!(piece, Piece::Template { segments: None, .. });
+    let interpreted = content.stages.iter().any(|stage| stage.texts().any(|(_, piece)| needs_tera(piece)));
+    Ok(Messages { tera, content, metered, context, cells, includes, interpreted })
 }
 
 /// Renders a text that is the same for the whole campaign: it sees only vars, `campaign` and

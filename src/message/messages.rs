@@ -8,6 +8,7 @@ use tera::{Context, Tera};
 use super::cells::Cells;
 use super::metered_text::MeteredTexts;
 use super::render::Renderer;
+use super::segments::Segments;
 use crate::domain::Content;
 
 /// The messages of a campaign, ready to be filled row by row.
@@ -20,6 +21,8 @@ pub struct Messages {
     pub(super) context: Context,
     pub(super) cells: Cells,
     pub(super) includes: Vec<(String, String)>,
+    /// Whether tera fills some of the texts.
+    pub(super) interpreted: bool,
 }
 
 /// A text of a message.
@@ -27,8 +30,8 @@ pub struct Messages {
 pub(super) enum Piece {
     /// It has no tags: everybody gets it as it stands.
     Constant(String),
-    /// Tera's name of the template, and the author's of the text.
-    Template { key: String, name: String },
+    /// Tera's name of the template, and the author's of the text; its segments where it is words and names alone.
+    Template { key: String, name: String, segments: Option<Segments> },
 }
 
 impl fmt::Debug for Messages {

@@ -6,7 +6,7 @@
 //!
 //! The way of a text: `lex` reads its tags, `outline` what it uses, `library` brings in what it
 //! includes, `judge` compares that with the names there are, `meter` puts the limits of `engine`
-//! into its source, and `render` has tera fill it. Nothing here opens a file, reads a clock or the
+//! into its source, and `render` has tera fill it, or `segments` where it is words and names alone. Nothing here opens a file, reads a clock or the
 //! environment, or escapes anything.
 
 mod cells;
@@ -32,6 +32,7 @@ mod problem;
 mod reading;
 mod refused;
 mod render;
+mod segments;
 mod table;
 mod unclosed;
 mod words;

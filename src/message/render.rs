@@ -72,10 +72,18 @@ impl<'m> Renderer<'m> {
     /// Why this row has no message.
     pub fn render<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<Content<Cow<'m, str>>, Invalid> {
         let Self { messages, context, buffer } = self;
-        messages.cells.bring(context, row, field)?;
+        if messages.interpreted {
+            messages.cells.bring(context, row, &field)?;
+        } else {
+            messages.cells.fit(&field)?;
+        }
         let mut content = messages.content.try_map(|piece| match piece {
             Piece::Constant(text) => Ok(Cow::Borrowed(text.as_str())),
-            Piece::Template { key, name } => match fill(&messages.tera, key, context, buffer) {
+            Piece::Template { segments: Some(segments), name, .. } => match segments.fill(row, &field) {
+                Some(text) => Ok(Cow::Owned(text)),
+                None => Err(Invalid::TooLong { text: name.clone() }),
+            },
+            Piece::Template { key, name, segments: None } => match fill(&messages.tera, key, context, buffer) {
                 Ok(text) => Ok(Cow::Owned(text)),
                 Err(error) => Err(invalid(&error, name, &messages.metered)),
             },

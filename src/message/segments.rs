@@ -149,9 +149,11 @@ mod tests {
     }
 
     fn piece() -> impl Strategy<Value = String> {
-        let name = prop::sample::select(vec!["code", "first_name", "Note", "shop", "campaign", "today", "row", "phone"]);
+        let name =
+            prop::sample::select(vec!["code", "first_name", "Note", "shop", "campaign", "today", "row", "phone"]);
         let blank = prop::sample::select(vec!["", " ", "\n", "  \t"]);
-        let tag = (name, blank.clone(), blank).prop_map(|(name, before, after)| format!("{{{{{before}{name}{after}}}}}"));
+        let tag =
+            (name, blank.clone(), blank).prop_map(|(name, before, after)| format!("{{{{{before}{name}{after}}}}}"));
         let words = prop_oneof![
             "[ -~я😀\r\n\t\u{a0}]{0,12}",
             prop::sample::select(vec!["{", "}", "}}", "%}", "#}", "{ {", "\r\n", " -", "&amp;", "\\n", "\"", "\0"])
@@ -163,8 +165,18 @@ mod tests {
     fn cell() -> impl Strategy<Value = String> {
         prop_oneof![
             any::<String>(),
-            prop::sample::select(vec!["{{ code }}", "{% if", "<b>&\"'", "", " ", "\u{fdd0}", "null", "\\u0041", "\0\r\n"])
-                .prop_map(str::to_owned),
+            prop::sample::select(vec![
+                "{{ code }}",
+                "{% if",
+                "<b>&\"'",
+                "",
+                " ",
+                "\u{fdd0}",
+                "null",
+                "\\u0041",
+                "\0\r\n"
+            ])
+            .prop_map(str::to_owned),
             (9_990_usize..10_010).prop_map(|length| "я".repeat(length / 2)),
         ]
     }
