@@ -1,7 +1,6 @@
 //! `campaign report`: a run as a page that stands alone, at any time.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::args::ReportArgs;
@@ -10,7 +9,7 @@ use super::exit;
 use super::failure::Failure;
 use super::page;
 use crate::ledger::Ledger;
-use crate::report::RunStanding;
+use crate::report::{RunStanding, zone_of};
 use crate::runs::{self, blocking};
 use crate::web::files::{FirstMessages, ReportPage, report_page};
 use crate::web::run_page::RunPage;
@@ -24,8 +23,7 @@ pub(super) async fn report(context: &Context, args: ReportArgs) -> Result<u8, Fa
     runs::judge_results(ledger.as_ref(), &run, &context.observer).await?;
     let standing = RunStanding::whole(ledger.as_ref(), run).await?;
     let first = first_messages(ledger.as_ref(), &standing, args.page.unmasked).await?;
-    // Where the campaign is gone its zone is too.
-    let zone = first.as_ref().map_or_else(TimeZone::system, |first| first.zone.clone());
+    let zone = zone_of(ledger.as_ref(), &standing.view.run).await;
     let options = context.output.options.clone();
     let command = move |arguments: String| options.command(arguments);
     let page = RunPage { standing: &standing, now: Timestamp::now(), zone: &zone, command: &command };

@@ -6,7 +6,7 @@ use std::io::Sink;
 use jiff::tz::TimeZone;
 
 use crate::check::Tee;
-use crate::delivery::SingleKind;
+use crate::delivery::{FrozenInputs, SingleKind};
 use crate::domain::{Addressee, FORGOTTEN, Row};
 use crate::ledger::{Copies, Ledger, LedgerError, Run, Walk};
 
@@ -23,6 +23,12 @@ pub async fn copies_of(ledger: &dyn Ledger, run: &Run) -> Result<Copies, LedgerE
     let place = format!("the ledger's records of {}", run.name());
     let frozen = kind.frozen(&run.gateway, began, sha256).to_bytes();
     Ok(Copies::in_memory(place, frozen.map_err(|error| unreadable(error.to_string()))?, list))
+}
+
+/// The clock that a run's times are told by: its campaign's, or this machine's where it names none or is gone.
+pub async fn zone_of(ledger: &dyn Ledger, run: &Run) -> TimeZone {
+    let frozen = if run.shared { None } else { FrozenInputs::of_run(ledger, run).await.ok() };
+    frozen.map_or_else(TimeZone::system, |frozen| frozen.brief.home())
 }
 
 /// Whom a run sent to.

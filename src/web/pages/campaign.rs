@@ -47,12 +47,12 @@ struct Text {
     text: String,
 }
 
-pub(super) async fn page(look: Look, Path(name): Path<String>) -> Response {
-    let view = view(&look, &name).await;
+pub(super) async fn page(mut look: Look, Path(name): Path<String>) -> Response {
+    let view = view(&mut look, &name).await;
     look.answer("pages/campaign.html", view)
 }
 
-async fn view(look: &Look, name: &str) -> Result<View, Refusal> {
+async fn view(look: &mut Look, name: &str) -> Result<View, Refusal> {
     let run = look.run(name).await?;
     let frozen = match run.purged_at {
         Some(_) => None,

@@ -20,7 +20,7 @@ use crate::runs::{self, Decision, OptOutTerms, Resolution, RowChoice, ScheduleOr
 const WHY: usize = 500;
 
 /// Asks the process that sends a run to stop after what is in flight.
-pub(super) async fn stop(Path(name): Path<String>, Order(Told { look, .. }): Order) -> Response {
+pub(super) async fn stop(Path(name): Path<String>, Order(Told { mut look, .. }): Order) -> Response {
     let done = async {
         let run = look.run(&name).await?;
         keep(&look, "stop", &run.name()).await?;
@@ -33,7 +33,7 @@ pub(super) async fn stop(Path(name): Path<String>, Order(Told { look, .. }): Ord
 }
 
 /// Records what somebody decided about rows in doubt.
-pub(super) async fn resolve(Path(name): Path<String>, Order(Told { look, fields }): Order) -> Response {
+pub(super) async fn resolve(Path(name): Path<String>, Order(Told { mut look, fields }): Order) -> Response {
     let done = async {
         let decision = match fields.get("decision") {
             Some("sent") => Decision::Sent,

@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::look::Look;
-use super::run::parts;
+use super::run::{NamedPart, parts};
 use super::watched::Reading;
 use crate::ledger::{LedgerError, RunId};
 
@@ -35,7 +35,7 @@ struct Open {
     closing: watch::Receiver<bool>,
     ticks: Interval,
     /// The parts that the browser has, and the name of all of them together.
-    has: Vec<(String, String)>,
+    has: Vec<NamedPart>,
     id: String,
     over: bool,
     _place: OwnedSemaphorePermit,
@@ -51,7 +51,7 @@ enum Happened {
     Reading,
 }
 
-pub(super) async fn stream(look: Look, Path(name): Path<String>, headers: HeaderMap) -> Response {
+pub(super) async fn stream(mut look: Look, Path(name): Path<String>, headers: HeaderMap) -> Response {
     let run = match look.run(&name).await {
         Ok(run) => run,
         Err(refusal) => return look.done(Err(refusal)),
@@ -143,7 +143,7 @@ impl Open {
 }
 
 /// What tells these parts from others.
-fn id(parts: &[(String, String)]) -> String {
+fn id(parts: &[NamedPart]) -> String {
     let hash = parts.iter().fold(Sha256::new(), |hash, (_, part)| hash.chain_update(part).chain_update([0]));
     hash.finalize().iter().take(8).fold(String::new(), |mut id, byte| {
         // What is written to a string cannot fail.

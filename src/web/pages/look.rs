@@ -20,8 +20,9 @@ use super::refusal::{Message, Refusal};
 use super::visitors::Visitor;
 use crate::domain::Phone;
 use crate::ledger::{Ledger, Run, RunFilter};
+use crate::report::zone_of;
 use crate::runs::blocking;
-use crate::web::html::{Form, render};
+use crate::web::html::{Form, render, render_part};
 use crate::web::words::{Language, Words};
 
 /// A look at a page by somebody who has a session.
@@ -35,6 +36,8 @@ pub(super) struct Look {
     pub(super) mark: String,
     /// The secret of the session.
     pub(super) session: String,
+    /// On whose clock times are told: this machine's, or of a run its campaign's.
+    pub(super) zone: TimeZone,
 }
 
 /// What every page of a server shows besides its own.
@@ -70,6 +73,7 @@ impl FromRequestParts<Arc<Pages>> for Look {
                 query: Fields::read(parts.uri.query().unwrap_or_default().as_bytes()),
                 mark: mark(&session),
                 session,
+                zone: TimeZone::system(),
             }),
             Ok(None) if parts.method == Method::GET || parts.method == Method::HEAD => Err(stranger(language)),
             Ok(None) => Err(StatusCode::FORBIDDEN.into_response()),
@@ -139,9 +143,9 @@ impl Look {
         self.pages.adapters.ledger.as_ref()
     }
 
-    /// A moment, on the clock of this machine.
+    /// A moment, on the clock of the page.
     pub(super) fn moment(&self, at: Timestamp) -> String {
-        self.words().moment(&at.to_zoned(TimeZone::system()))
+        self.words().moment(&at.to_zoned(self.zone.clone()))
     }
 
     /// Whether numbers are shown whole: to who decides, and only where they asked.
@@ -162,19 +166,29 @@ impl Look {
         }
     }
 
-    /// The run of a name such as `autumn-sale@3`.
-    pub(super) async fn run(&self, name: &str) -> Result<Run, Refusal> {
+    /// The run of a name such as `autumn-sale@3`; from then on times are told by its clock.
+    pub(super) async fn run(&mut self, name: &str) -> Result<Run, Refusal> {
         let (campaign, _) = name.rsplit_once('@').ok_or(Refusal::Unknown)?;
         let runs = self.ledger().runs(RunFilter::of_campaign(campaign)).await?;
-        runs.into_iter().find(|run| run.name() == name).ok_or(Refusal::Unknown)
+        let run = runs.into_iter().find(|run| run.name() == name).ok_or(Refusal::Unknown)?;
+        self.zone = zone_of(self.ledger(), &run).await;
+        Ok(run)
     }
 
-    /// A page of a template, or a part of one.
+    /// A page of a template.
     pub(super) fn page(&self, template: &str, view: &impl Serialize) -> Result<String, Refusal> {
-        let zone = TimeZone::system().iana_name().unwrap_or("UTC").to_owned();
+        Ok(render(self.language, Form::Served, template, &self.served(view))?)
+    }
+
+    /// A part of a page, of a template of its own.
+    pub(super) fn part(&self, template: &str, view: &impl Serialize) -> Result<String, Refusal> {
+        Ok(render_part(self.language, template, &self.served(view))?)
+    }
+
+    fn served<'v, V>(&'v self, view: &'v V) -> Served<'v, V> {
+        let zone = self.zone.iana_name().unwrap_or("UTC").to_owned();
         let Visitor { name, decides } = &self.visitor;
-        let served = Served { view, visitor: name, decides: *decides, form: &self.mark, zone };
-        Ok(render(self.language, Form::Served, template, &served)?)
+        Served { view, visitor: name, decides: *decides, form: &self.mark, zone }
     }
 
     /// The answer: a page of this template, or why there is none.

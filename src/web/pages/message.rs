@@ -43,12 +43,12 @@ struct Entry {
     told: Option<String>,
 }
 
-pub(super) async fn page(look: Look, Path((name, row)): Path<(String, u32)>) -> Response {
-    let view = view(&look, &name, Row::new(row)).await;
+pub(super) async fn page(mut look: Look, Path((name, row)): Path<(String, u32)>) -> Response {
+    let view = view(&mut look, &name, Row::new(row)).await;
     look.answer("pages/message.html", view)
 }
 
-async fn view(look: &Look, name: &str, row: Row) -> Result<View, Refusal> {
+async fn view(look: &mut Look, name: &str, row: Row) -> Result<View, Refusal> {
     let run = look.run(name).await?;
     LedgerError::refuse_purged(&run)?;
     if row < Row::FIRST || row > run.last_row() {

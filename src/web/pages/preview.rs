@@ -35,12 +35,12 @@ struct OfRun {
 }
 
 /// Of a run, from what it is sent from.
-pub(super) async fn of_run(look: Look, Path(name): Path<String>) -> Response {
-    let view = of(&look, name).await;
+pub(super) async fn of_run(mut look: Look, Path(name): Path<String>) -> Response {
+    let view = of(&mut look, name).await;
     look.answer("pages/messages.html", view)
 }
 
-async fn of(look: &Look, name: String) -> Result<OfRun, Refusal> {
+async fn of(look: &mut Look, name: String) -> Result<OfRun, Refusal> {
     let run = look.run(&name).await?;
     if run.shared || run.purged_at.is_some() {
         return Err(Refusal::Unknown);

@@ -76,12 +76,12 @@ impl Numbers {
     }
 }
 
-pub(super) async fn page(look: Look, Path(name): Path<String>) -> Response {
-    let view = view(&look, &name).await;
+pub(super) async fn page(mut look: Look, Path(name): Path<String>) -> Response {
+    let view = view(&mut look, &name).await;
     look.answer("pages/rows.html", view)
 }
 
-async fn view(look: &Look, name: &str) -> Result<View, Refusal> {
+async fn view(look: &mut Look, name: &str) -> Result<View, Refusal> {
     let run = look.run(name).await?;
     LedgerError::refuse_purged(&run)?;
     let state = match look.query.get("state") {
@@ -142,7 +142,7 @@ fn line(look: &Look, path: &str, ListedRow { row, phone, state, reason, sent_at 
 /// Looks for a row by its number, by our identifier of its message, or by the number that it is for. What is looked for comes
 /// in a form, so that nobody's number stands in an address.
 pub(super) async fn find(Path(name): Path<String>, told: Told) -> Response {
-    let Told { look, fields } = told;
+    let Told { mut look, fields } = told;
     let wanted = fields.get("wanted").unwrap_or_default();
     let found = async {
         let run = look.run(&name).await?;

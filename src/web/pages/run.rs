@@ -3,9 +3,10 @@
 //! Each of these is a part with a name of its own, which the live page puts in the place of the one that stands there. Those that
 //! know who looks are a template each; the others are parts of every page of a run (`web/run_page`).
 
+use std::sync::OnceLock;
+
 use axum::extract::Path;
 use axum::response::Response;
-use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::fields::encoded;
@@ -15,7 +16,7 @@ use super::watched::Reading;
 use crate::ledger::{State, StateCounts};
 use crate::report::{DOUBTFUL, RunStatus, RunView};
 use crate::web::run_page::{self, Part, RunPageView};
-use crate::web::words::Words;
+use crate::web::words::{Language, Words};
 
 /// The parts of the page that know who looks: the name of each, and its template.
 const OWN: [(&str, &str); 3] = [
@@ -69,34 +70,56 @@ pub(super) struct View {
     done: Option<String>,
 }
 
-impl View {
-    fn new(look: &Look, reading: &Reading, done: Option<String>) -> Self {
-        let command = |arguments: String| format!("campaign {arguments}");
-        let (zone, now) = (TimeZone::system(), look.pages.now());
-        let figures = run_page::RunPage { standing: &reading.standing, now, zone: &zone, command: &command };
-        Self { run: run_page(look, reading), figures: figures.view(look.language), done }
+/// A part of the page: the `id` of its element, and the element.
+pub(super) type NamedPart = (String, String);
+
+/// The parts of a reading that are the same for whoever looks: made once for each language, however many look.
+#[derive(Default)]
+pub(super) struct SharedParts([OnceLock<Vec<NamedPart>>; Language::ALL.len()]);
+
+impl SharedParts {
+    fn of(&self, look: &Look, reading: &Reading) -> Result<&[NamedPart], Refusal> {
+        let made = &self.0[look.language as usize];
+        if let Some(parts) = made.get() {
+            return Ok(parts);
+        }
+        let view = figures(look, reading);
+        let part = |part: Part| {
+            let html = run_page::part(look.language, &view, part)?;
+            Ok((format!("run-{}", part.name()), html.trim().to_owned()))
+        };
+        let parts = FIGURES.into_iter().map(part).collect::<Result<_, Refusal>>()?;
+        Ok(made.get_or_init(|| parts))
     }
 }
 
-/// The parts of the page that are made anew as the run goes on, each with the `id` of its element.
-pub(super) fn parts(look: &Look, reading: &Reading) -> Result<Vec<(String, String)>, Refusal> {
-    let view = View::new(look, reading, None);
+/// The figures of the run, as every page of a run shows them.
+fn figures(look: &Look, reading: &Reading) -> RunPageView {
+    let command = |arguments: String| format!("campaign {arguments}");
+    let (zone, now) = (&look.zone, look.pages.now());
+    run_page::RunPage { standing: &reading.standing, now, zone, command: &command }.view(look.language)
+}
+
+/// The parts of the page that are made anew as the run goes on.
+pub(super) fn parts(look: &Look, reading: &Reading) -> Result<Vec<NamedPart>, Refusal> {
+    #[derive(Serialize)]
+    struct Own {
+        run: RunPage,
+    }
+    let own = Own { run: run_page(look, reading) };
     let mut parts = Vec::with_capacity(OWN.len() + FIGURES.len());
     for (id, template) in OWN {
-        parts.push((id.to_owned(), look.page(template, &view)?.trim().to_owned()));
+        parts.push((id.to_owned(), look.part(template, &own)?.trim().to_owned()));
     }
-    for part in FIGURES {
-        let html = run_page::part(look.language, &view.figures, part)?;
-        parts.push((format!("run-{}", part.name()), html.trim().to_owned()));
-    }
+    parts.extend_from_slice(reading.shared.of(look, reading)?);
     Ok(parts)
 }
 
-pub(super) async fn page(look: Look, Path(name): Path<String>) -> Response {
+pub(super) async fn page(mut look: Look, Path(name): Path<String>) -> Response {
     let view = async {
         let run = look.run(&name).await?;
         let reading = look.pages.watched.glance(run.key).await.ok_or(Refusal::Later)??;
-        Ok(View::new(&look, &reading, done(&look)))
+        Ok(View { run: run_page(&look, &reading), figures: figures(&look, &reading), done: done(&look) })
     };
     let view = view.await;
     look.answer("pages/run.html", view)
@@ -148,7 +171,7 @@ fn doubt(counts: &StateCounts) -> u64 {
 }
 
 /// Where it stands, in a sentence.
-fn sentence(look: &Look, Reading { standing, left }: &Reading) -> String {
+fn sentence(look: &Look, Reading { standing, left, .. }: &Reading) -> String {
     let view = &standing.view;
     let (words, counts) = (look.words(), &view.counts);
     let through = counts.total().saturating_sub(counts.get(State::Planned) + counts.get(State::Sending));
@@ -156,7 +179,7 @@ fn sentence(look: &Look, Reading { standing, left }: &Reading) -> String {
     let (through, rows) = (words.number(through), words.number(counts.total()));
     let mut sentence = words.say_with("pages.standing", &[("what", status), ("n", &through), ("rows", &rows)]);
     if let Some(at) = left.and_then(|left| look.pages.now().checked_add(left).ok()) {
-        let time = words.time(at.to_zoned(TimeZone::system()).time());
+        let time = words.time(at.to_zoned(look.zone.clone()).time());
         sentence += &words.say_with("pages.done-about", &[("when", &time)]);
     }
     sentence + &doubts(words, doubt(counts)) + "."

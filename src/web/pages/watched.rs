@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::run::SharedParts;
 use crate::ledger::{Ledger, LedgerError, RunFilter, RunId};
 use crate::report::{RunStanding, RunStatus, SendingProgress};
 
@@ -26,6 +27,8 @@ pub(super) struct Reading {
     pub(super) standing: RunStanding,
     /// How long the rest takes, where it is being sent for a while.
     pub(super) left: Option<Duration>,
+    /// What is made of it for all who look.
+    pub(super) shared: SharedParts,
 }
 
 /// What came of the last reading; nothing before the first.
@@ -125,12 +128,12 @@ async fn reading(
     let standing = RunStanding::whole(ledger, run).await?;
     if standing.view.status != RunStatus::Sending {
         *progress = None;
-        return Ok(Reading { standing, left: None });
+        return Ok(Reading { standing, left: None, shared: SharedParts::default() });
     }
     let progress = progress.get_or_insert_with(|| SendingProgress::new(standing.view.run.recipients));
     progress.settled(std::time::Instant::now(), &standing.view.counts);
     let left = progress.estimate().map(|estimate| estimate.left);
-    Ok(Reading { standing, left })
+    Ok(Reading { standing, left, shared: SharedParts::default() })
 }
 
 #[cfg(test)]
