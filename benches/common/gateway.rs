@@ -64,7 +64,7 @@ fn items(body: &[u8], answer: &mut Vec<u8>) {
     let mut rest = body;
     let mut first = true;
     while let Some(at) = rest.windows(ID.len()).position(|window| window == ID) {
-        rest = &rest[at + ID.len()..];
+        rest = rest[at + ID.len()..].trim_ascii_start();
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         answer.extend_from_slice(if first {
             br#"{"success":true,"data":{"id":"#

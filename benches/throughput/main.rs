@@ -14,6 +14,8 @@ mod floor;
 mod gateway;
 #[path = "../common/list.rs"]
 mod list;
+#[path = "../common/pairs.rs"]
+mod pairs;
 #[path = "../common/process.rs"]
 mod process;
 #[path = "../common/scene.rs"]
@@ -36,21 +38,11 @@ fn main() {
     let alone = arguments.iter().any(|argument| argument == "product");
     let server = gateway::start(Arc::new(|_| {}));
     println!("{rows} recipients, SMS with five variables, envelopes of 100, {rounds} rounds\n");
-    println!("{:<8} {:>12} {:>14} {:>12} {:>8}", "", "messages/s", "CPU µs each", "peak MiB", "cores");
-    let mut pairs = Vec::new();
-    for _ in 0..rounds {
-        let product = product(rows, server);
-        print("product", &product);
-        if !alone {
-            let floor = the_floor(rows, server);
-            print("floor", &floor);
-            pairs.push((product, floor));
-        }
-    }
-    if !pairs.is_empty() {
-        let throughput = median(pairs.iter().map(|(product, floor)| product.rate() / floor.rate()).collect());
-        let cpu = median(pairs.iter().map(|(product, floor)| product.cpu_each() / floor.cpu_each()).collect());
-        println!("\nproduct / floor, median of the pairs: {throughput:.2} × throughput, {cpu:.2} × CPU per message");
+    if alone {
+        pairs::head();
+        (0..rounds).for_each(|_| pairs::print("product", &product(rows, server)));
+    } else {
+        pairs::compare(rounds, ("product", || product(rows, server)), ("floor", || the_floor(rows, server)));
     }
 }
 
@@ -67,16 +59,4 @@ fn the_floor(rows: u64, server: std::net::SocketAddr) -> Figures {
     let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
     command.current_dir(scene.path()).args(["floor", "bench.csv", &server.to_string()]);
     measure(command, rows)
-}
-
-/// Prints a line of the table.
-fn print(name: &str, figures: &Figures) {
-    let cores = figures.cpu.as_secs_f64() / figures.wall.as_secs_f64();
-    let mib = figures.peak_kib as f64 / 1024.0;
-    println!("{name:<8} {:>12.0} {:>14.2} {mib:>12.1} {cores:>8.2}", figures.rate(), figures.cpu_each());
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

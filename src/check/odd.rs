@@ -2,7 +2,6 @@
 //!
 //! Each row is looked at once, and what is the same for all rows is known before, so it costs little where nothing is odd.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,8 +10,8 @@ use roaring::RoaringBitmap;
 use super::recipe::Recipe;
 use super::rules::{has_hole, is_insecure_link, slipped_word};
 use crate::audience::Fields;
-use crate::domain::{Content, Row, Text};
-use crate::message::{Asked, questions};
+use crate::domain::{Row, Text};
+use crate::message::{Asked, FilledMessage, questions};
 
 /// What programs write where they have nothing, as it stands in cells.
 const NOTHING: [&str; 39] = [
@@ -134,12 +133,12 @@ impl<'m> Watch<'m> {
     }
 
     /// What is odd of a row that can be sent to, by a message of that variant.
-    pub(super) fn look(&self, fields: Fields<'_>, (arm, content): (usize, &Content<Cow<'_, str>>)) -> Vec<Odd> {
+    pub(super) fn look(&self, fields: Fields<'_>, (arm, message): (usize, FilledMessage<'_>)) -> Vec<Odd> {
         let (mut odd, mut empty) = (Vec::new(), false);
         for &column in &self.columns {
             let cell = fields.get(column).trim();
             empty |= cell.is_empty();
-            let found = of_cell(cell).filter(|(_, word)| is_said(content, word));
+            let found = of_cell(cell).filter(|(_, word)| is_said(message, word));
             odd.extend(found.map(|(oddity, word)| (column, oddity, word.into())));
         }
         for &column in &self.whether {
@@ -160,7 +159,7 @@ impl<'m> Watch<'m> {
         }
         // Where a text relies on a cell and it is empty, that is told already.
         let relies = || self.recipe.relied_on(arm).iter().any(|(column, _)| fields.get(*column).trim().is_empty());
-        if empty && !relies() && messages(content).any(has_hole) {
+        if empty && !relies() && messages(message).any(has_hole) {
             odd.push((0, Oddity::Hole, Box::default()));
         }
         odd
@@ -203,7 +202,7 @@ fn of_cell(cell: &str) -> Option<(Oddity, &str)> {
 }
 
 /// Whether a word of a cell stands in the message as a word of its own; a dash for nothing only before a sign.
-fn is_said(content: &Content<Cow<'_, str>>, word: &str) -> bool {
+fn is_said(message: FilledMessage<'_>, word: &str) -> bool {
     let sign = !word.contains(char::is_alphanumeric);
     let ends = |rest: &str| match rest.chars().next() {
         Some(next) if sign => matches!(next, ',' | '!' | '.' | ';'),
@@ -213,13 +212,12 @@ fn is_said(content: &Content<Cow<'_, str>>, word: &str) -> bool {
     let begins = |before: &str| !before.ends_with(char::is_alphanumeric);
     let stands =
         |text: &str| text.match_indices(word).any(|(at, _)| begins(&text[..at]) && ends(&text[at + word.len()..]));
-    content.stages.iter().flat_map(|stage| stage.texts()).any(|(_, text)| stands(text))
+    message.texts().any(|(_, text)| stands(text))
 }
 
 /// The texts that people read.
-fn messages<'c>(content: &'c Content<Cow<'_, str>>) -> impl Iterator<Item = &'c str> {
-    let texts = content.stages.iter().flat_map(|stage| stage.texts());
-    texts.filter(|(field, _)| field.key == "message").map(|(_, text)| text.as_ref())
+fn messages(message: FilledMessage<'_>) -> impl Iterator<Item = &str> {
+    message.texts().filter(|(field, _)| field.key == "message").map(|(_, text)| text)
 }
 
 /// Whether two texts differ by blanks around them and by capital letters alone.

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::audience::{Number, RecordRef, parse_number};
-use crate::domain::{Allotment, Content, Phone, Region};
+use crate::domain::{Allotment, Content, Phone, Region, TextSource};
 use crate::ledger::State;
-use crate::message::{Condition, Marker, Messages, Renderer, Sieve, Table};
+use crate::message::{Condition, FilledMessage, Marker, Messages, Renderer, Sieve, Table};
 
 /// Why a row is skipped that `where` does not mean.
 pub const FILTERED: &str = "filtered";
@@ -35,15 +35,15 @@ pub struct Composer<'r> {
     renderers: Vec<Renderer<'r>>,
 }
 
-/// What a record becomes.
-#[derive(Clone, Debug)]
+/// What a record becomes, as long as nothing else is composed.
+#[derive(Clone, Copy)]
 pub struct Composed<'r> {
     /// To whom.
     pub number: Number,
     /// Which of the variants it is, counted from 0; 0 where there are none.
     pub arm: usize,
     /// What.
-    pub content: Content<Cow<'r, str>>,
+    pub message: FilledMessage<'r>,
 }
 
 /// Why a record becomes no message, in plain words without its number or cells.
@@ -67,6 +67,11 @@ impl Recipe {
     pub fn composer(&self) -> Composer<'_> {
         let sieve = self.condition.as_ref().map(Condition::sieve);
         Composer { recipe: self, sieve, renderers: self.arms.iter().map(Messages::renderer).collect() }
+    }
+
+    /// What the messages of each variant say, with what everybody gets of their texts.
+    pub fn sources(&self) -> impl Iterator<Item = Content<TextSource<'_>>> {
+        self.arms.iter().map(Messages::sources)
     }
 
     /// For each variant what marks its messages, to look at them.
@@ -111,12 +116,12 @@ impl Recipe {
     }
 }
 
-impl<'r> Composer<'r> {
+impl Composer<'_> {
     /// The message of a record.
     ///
     /// # Errors
     /// Why it has none. Who is not meant is not looked at any further.
-    pub fn compose(&mut self, record: RecordRef<'_>) -> Result<Composed<'r>, Uncomposed> {
+    pub fn compose(&mut self, record: RecordRef<'_>) -> Result<Composed<'_>, Uncomposed> {
         let cell = |column| record.fields.get(column);
         if let Some(sieve) = &mut self.sieve
             && !sieve.is_meant(record.row, cell).map_err(Uncomposed::invalid)?
@@ -126,7 +131,7 @@ impl<'r> Composer<'r> {
         let Recipe { phone_column, region, allotment, .. } = self.recipe;
         let number = parse_number(cell(*phone_column), *region).map_err(Uncomposed::invalid)?;
         let arm = allotment.variant(number.phone);
-        let content = self.renderers[arm].render(record.row, cell).map_err(Uncomposed::invalid)?;
-        Ok(Composed { number, arm, content })
+        let message = self.renderers[arm].render(record.row, cell).map_err(Uncomposed::invalid)?;
+        Ok(Composed { number, arm, message })
     }
 }

@@ -15,10 +15,11 @@ use super::recipe::{Composed, Composer, Uncomposed};
 use super::rules;
 use super::zones::Zones;
 use crate::audience::{Chunk, Number, Seen, holds_a_row};
-use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage};
+use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage, costly_characters, sms_text};
 use crate::finding::Finding;
 use crate::ledger::{CAPPED, LeftOut, NumberSet, OPTED_OUT, State, StateCounts};
 use crate::manifest::{Brief, Duplicates};
+use crate::message::FilledMessage;
 
 /// Why a row is skipped whose number has a message already.
 pub const ALREADY_SENT: &str = "already sent";
@@ -215,12 +216,12 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
         let examined: Vec<Examination> = chunk
             .iter()
             .map(|record| {
-                let Composed { number: Number { phone, landline }, arm, content } = composer.compose(record)?;
-                let parts = sms_parts(&content);
+                let Composed { number: Number { phone, landline }, arm, message } = composer.compose(record)?;
+                let parts = sms_parts(message);
                 // A message of one part cannot be shorter.
-                let costly = content.stages.iter().filter(|_| parts > 1).find_map(Stage::costly_characters);
-                let landline = landline && content.stages.iter().all(|stage| stage.channel().facts().mobile);
-                let odd = watch.look(record.fields, (arm, &content));
+                let costly = message.billed_text().filter(|_| parts > 1).and_then(costly_characters);
+                let landline = landline && message.channels().all(|channel| channel.facts().mobile);
+                let odd = watch.look(record.fields, (arm, message));
                 let held_out = recipe.allotment.holds_out(phone);
                 Ok(Sendable { phone, arm, sms_parts: parts, costly, landline, odd, held_out })
             })
@@ -249,9 +250,9 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
                     }
                 }
                 if tally.firsts.len() < SHOWN
-                    && let Ok(Composed { content, .. }) = composer.compose(record)
+                    && let Ok(Composed { message, .. }) = composer.compose(record)
                 {
-                    tally.firsts.push(First { row: record.row, phone, content: content.owned() });
+                    tally.firsts.push(First { row: record.row, phone, content: message.content().owned() });
                 }
             }
             ControlFlow::Continue(())
@@ -387,6 +388,6 @@ impl Tally {
 }
 
 /// The parts of a message's SMS; 0 when it has none.
-pub(crate) fn sms_parts(content: &Content<Cow<'_, str>>) -> u32 {
-    content.stages.iter().find_map(Stage::parts).unwrap_or(0)
+pub(crate) fn sms_parts(message: FilledMessage<'_>) -> u32 {
+    message.billed_text().map_or(0, |text| u32::try_from(sms_text(text).parts).unwrap_or(u32::MAX))
 }

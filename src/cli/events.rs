@@ -33,7 +33,8 @@ pub(super) fn observer(output: &Output) -> Observer {
 /// Tells a person who waits for a single operation what it waits for.
 fn wait(output: &Output, event: &delivery::DeliveryEvent) {
     match event {
-        delivery::DeliveryEvent::Settled { .. } => {}
+        // Of a single operation nothing is asked before it ends.
+        delivery::DeliveryEvent::Settled { .. } | delivery::DeliveryEvent::Asking { .. } => {}
         delivery::DeliveryEvent::Warning(what) => output.note(what),
         delivery::DeliveryEvent::Waiting { reason, time } => {
             output.note(&format!("{reason}; the next attempt is in {}", duration(*time)));

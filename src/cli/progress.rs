@@ -54,7 +54,7 @@ impl Progress {
                 sending.settled(Instant::now(), counts);
                 return self.draw(&sending);
             }
-            DeliveryEvent::Waiting { .. } => {
+            DeliveryEvent::Waiting { .. } | DeliveryEvent::Asking { .. } => {
                 sending.waits();
                 if let ProgressDisplay::Bar(bar) = &self.shown {
                     bar.set_message(message(&sending, columns()));
@@ -123,6 +123,9 @@ fn words(event: &DeliveryEvent) -> String {
         DeliveryEvent::Waiting { reason, time } => format!("waiting {}: {reason}", duration(*time)),
         DeliveryEvent::Slow { waited, at_most } => {
             format!("waiting {} for an answer, at most {}", duration(*waited), duration(*at_most))
+        }
+        DeliveryEvent::Asking { at_most } => {
+            format!("waiting for what became of the first messages, at most {}", duration(*at_most))
         }
         DeliveryEvent::Stopping { reason, in_flight, at_most } => format!(
             "stopping ({reason}): waiting for {} messages in flight, at most {}",
@@ -207,6 +210,7 @@ fn event_json(event: &DeliveryEvent) -> Value {
         DeliveryEvent::Slow { waited, at_most } => {
             json!({ "event": "slow", "seconds": waited.as_secs(), "at_most": at_most.as_secs() })
         }
+        DeliveryEvent::Asking { at_most } => json!({ "event": "asking", "at_most": at_most.as_secs_f64() }),
         DeliveryEvent::Stopping { reason, in_flight, at_most } => {
             json!({ "event": "stopping", "reason": reason, "in_flight": in_flight, "at_most": at_most.as_secs() })
         }

@@ -84,7 +84,10 @@ fn tell(output: &Output, event: WorkEvent) {
             DeliveryEvent::Waiting { reason, time } => {
                 say(output, &run, "waiting", &format!("{reason}; for {}", duration(time)));
             }
-            DeliveryEvent::Settled { .. } | DeliveryEvent::Slow { .. } | DeliveryEvent::Stopping { .. } => {}
+            DeliveryEvent::Settled { .. }
+            | DeliveryEvent::Slow { .. }
+            | DeliveryEvent::Asking { .. }
+            | DeliveryEvent::Stopping { .. } => {}
         },
         WorkEvent::Told { run, event: Event::DoubtFromBefore { requests } } => {
             let requests = plural(requests as u64, "request");

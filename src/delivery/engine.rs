@@ -64,6 +64,7 @@ pub async fn send(conditions: Conditions, edges: Edges, feed: Feed, counts: Stat
         began: Instant::now(),
         attended: conditions.attended,
         silent_until: None,
+        asking_told: false,
         together: conditions.together.is_some(),
         most_doubtful: conditions.limits.doubtful_envelopes,
         proven: conditions.proven,
@@ -92,6 +93,8 @@ struct Engine {
     attended: bool,
     /// When that person is told that the answer is still waited for.
     silent_until: Option<Instant>,
+    /// Whether somebody was told that the first messages are asked about.
+    asking_told: bool,
     /// Whether others send the run too.
     together: bool,
     /// So many envelopes in a row that are in doubt stop all of them.
@@ -295,6 +298,10 @@ impl Engine {
 
     /// Asks what became of queued messages; those that were refused after all are recorded as such.
     async fn ask(&mut self, number: u32, queued: &[QueuedMessage], deadline: Instant) -> Result<(), Stop> {
+        if !std::mem::replace(&mut self.asking_told, true) {
+            let at_most = deadline.saturating_duration_since(Instant::now());
+            (self.route.observer)(DeliveryEvent::Asking { at_most });
+        }
         let learned = tokio::select! {
             biased;
             learned = first_messages::ask(&self.route, queued, deadline) => learned.map_err(|error| unwritten(&error))?,

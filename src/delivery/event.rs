@@ -29,6 +29,11 @@ pub enum DeliveryEvent {
         /// How long it is waited for at most.
         at_most: Duration,
     },
+    /// Before more is sent, the gateway is asked what became of the first messages.
+    Asking {
+        /// How long at most.
+        at_most: Duration,
+    },
     /// No envelope is begun any more; those in flight are waited for.
     Stopping {
         /// Why.

@@ -16,8 +16,8 @@ use super::stop::{Stop, StopKind};
 use crate::audience::{Chunk, Number, RecordRef};
 use crate::check::online::Prices;
 use crate::check::{CompiledCampaign, Composed, Composer, Size, Uncomposed, ordered, sms_parts};
-use crate::domain::{IdRange, Operation, Row, RowSet};
-use crate::gateway::{EncodedOperation, RunHook};
+use crate::domain::{IdRange, Row, RowSet};
+use crate::gateway::{EncodedOperation, OperationForm, RunHook};
 use crate::ledger::Rows;
 
 /// Groups of rendered operations that wait for the engine; one group is at most a chunk.
@@ -204,6 +204,7 @@ impl<R: Read + Send> Producer<R> {
     fn produce(&mut self, rows: Option<Rows>) -> ControlFlow<()> {
         let Self { prepared, ids, selection, left, ahead, sender } = self;
         let (CompiledCampaign { reader, recipe, .. }, ids) = (prepared, *ids);
+        let forms: Vec<OperationForm> = recipe.sources().map(|sources| OperationForm::of(&sources)).collect();
         let (mut damage, mut through, mut over) = (None, false, false);
         let read = || {
             while !through {
@@ -240,7 +241,7 @@ impl<R: Read + Send> Producer<R> {
             let chosen = chunk.iter().filter(|record| is_wanted(record.row));
             let encode = |record: RecordRef<'_>| {
                 let ids = selection.ids(record.row, ids);
-                let operation = encoded(composer, (ids, selection.prices.as_ref()), record)?;
+                let operation = encoded((composer, &forms), (ids, selection.prices.as_ref()), record)?;
                 let operation = match &selection.hours {
                     None => operation,
                     // Outside its window a row stays planned.
@@ -281,20 +282,20 @@ impl<R: Read + Send> Producer<R> {
 }
 
 fn encoded(
-    composer: &mut Composer<'_>,
+    (composer, forms): (&mut Composer<'_>, &[OperationForm]),
     (ids, prices): (IdRange, Option<&Prices>),
     record: RecordRef<'_>,
 ) -> Result<EncodedOperation, Stop> {
     let row = record.row;
     let inconsistent = |what: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {what}"));
     let composed = composer.compose(record);
-    let Composed { number: Number { phone, .. }, arm, content } =
+    let Composed { number: Number { phone, .. }, arm, message } =
         composed.map_err(|Uncomposed { reason, .. }| {
             inconsistent(&format!("was fine when the run began and is not now: {reason}"))
         })?;
     let id = ids.id(row).ok_or_else(|| inconsistent("is outside the run's identifiers"))?;
-    let cost = prices.map(|prices| prices.message(Size { arm, sms_parts: sms_parts(&content) }));
-    Ok(EncodedOperation::new(row, &Operation { id, phone, content }).costing(cost))
+    let cost = prices.map(|prices| prices.message(Size { arm, sms_parts: sms_parts(message) }));
+    Ok(EncodedOperation::filled(row, (id, phone), &forms[arm], |place| message.text(place)).costing(cost))
 }
 
 /// A message that goes out again must be the one that its first intent recorded.

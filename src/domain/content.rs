@@ -20,6 +20,15 @@ pub struct Text {
     pub source: String,
 }
 
+/// A text of a message as all its recipients share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextSource<'m> {
+    /// Everybody gets this one.
+    Same(&'m str),
+    /// Everybody gets one of their own: that at this place among the texts of the message.
+    Filled(usize),
+}
+
 /// Extra properties of a channel that are sent as they are.
 pub type Extra = serde_json::Map<String, serde_json::Value>;
 

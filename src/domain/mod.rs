@@ -37,7 +37,7 @@ pub use approver::{ApproverKey, NoApproverKey};
 pub use budget::{Budget, Spending};
 pub use cap::Cap;
 pub use channel::*;
-pub use content::{Content, Extra, Text};
+pub use content::{Content, Extra, Text, TextSource};
 pub use costly::{CostlyCharacters, costly_characters};
 pub use endpoint::Endpoint;
 pub use id::{IdRange, MessageId, MsgId};

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use super::OperationForm;
 use crate::domain::{Amount, MessageId, Operation, OperationKind, Phone, Row};
 
 /// One operation, encoded as it will stand in `data[]`.
@@ -30,20 +31,25 @@ impl EncodedOperation {
     /// Encodes an operation for the recipient in `row`.
     #[must_use]
     pub fn new(row: Row, operation: &Operation<'_>) -> Self {
-        let json = super::encode(operation);
+        Self::of(row, (operation.id, operation.phone), operation.content.kind, super::encode(operation))
+    }
+
+    /// Encodes an operation of that form for the recipient in `row`; `text` gives the text at a place among those that are filled.
+    #[must_use]
+    pub fn filled<'t>(
+        row: Row,
+        (id, phone): (MessageId, Phone),
+        form: &OperationForm,
+        text: impl Fn(usize) -> &'t str,
+    ) -> Self {
+        Self::of(row, (id, phone), form.kind, form.encode(id, phone, text))
+    }
+
+    fn of(row: Row, (id, phone): (MessageId, Phone), kind: OperationKind, json: Vec<u8>) -> Self {
         let hash = Sha256::digest(&json);
         let mut digest = [0; 8];
         digest.copy_from_slice(&hash[..8]);
-        Self {
-            row,
-            id: operation.id,
-            phone: operation.phone,
-            kind: operation.content.kind,
-            digest,
-            json,
-            cost: None,
-            leave_by: None,
-        }
+        Self { row, id, phone, kind, digest, json, cost: None, leave_by: None }
     }
 
     /// The same with what it costs.

@@ -7,6 +7,7 @@ mod envelope;
 mod hook;
 mod hook_test;
 mod json_api;
+mod operation_form;
 mod reply;
 
 pub use envelope::{EncodedOperation, Envelope};
@@ -20,6 +21,7 @@ pub use json_api::{
 };
 #[cfg(test)]
 pub(crate) use json_api::{Exchange, answers, read};
+pub use operation_form::OperationForm;
 pub use reply::{Oddity, Reply, Signal, StatusAnswer, StopCause};
 
 use std::future::Future;

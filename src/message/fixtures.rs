@@ -33,9 +33,7 @@ pub(super) fn messages(message: &str, texts: &[(&str, &str)]) -> Messages {
 pub(super) const CELLS: [&str; 4] = ["380501234567", "Оля", "<A&B>", ""];
 
 pub(super) fn rendered(messages: &Messages, cells: &[&str]) -> Result<String, Invalid> {
-    let content = messages.renderer().render(Row::new(7), |column| cells[column])?;
-    match &content.stages[0] {
-        Stage::Sms(sms) => Ok(sms.message.to_string()),
-        other => panic!("{other:?}"),
-    }
+    let mut renderer = messages.renderer();
+    let message = renderer.render(Row::new(7), |column| cells[column])?;
+    Ok(message.billed_text().unwrap().to_owned())
 }

@@ -130,8 +130,8 @@ impl Marker<'_> {
     ) -> Content<MarkedText> {
         let known = self.messages.cells.bring(&mut self.context, row, field).is_ok();
         let mut pieces = Vec::new();
-        let _ = self.messages.content.try_map(|piece| {
-            pieces.push(piece);
+        let _ = self.messages.content.try_map(|&place| {
+            pieces.push(&self.messages.texts[place].piece);
             Ok::<_, Infallible>(())
         });
         // Both are the same content, whose texts come in the same order.
@@ -249,7 +249,8 @@ mod tests {
     }
 
     fn marked_with(messages: &Messages, cells: &[&str]) -> Option<String> {
-        let content = messages.renderer().render(Row::new(7), |column| cells[column]).ok()?;
+        let mut renderer = messages.renderer();
+        let content = renderer.render(Row::new(7), |column| cells[column]).ok()?.content();
         let marked = messages.marker().mark(Row::new(7), |column| cells[column], &content);
         match (&marked.stages[0], &content.stages[0]) {
             (Stage::Sms(marked), Stage::Sms(sent)) => {

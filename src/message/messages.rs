@@ -1,21 +1,25 @@
 //! Compiled messages: what all rows share.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fmt;
 
 use tera::{Context, Tera};
 
 use super::cells::Cells;
+use super::filled::FilledText;
 use super::metered_text::MeteredTexts;
 use super::render::Renderer;
 use super::segments::Segments;
-use crate::domain::Content;
+use crate::domain::{Content, Field, TextSource};
 
 /// The messages of a campaign, ready to be filled row by row.
 #[derive(Clone)]
 pub struct Messages {
     pub(super) tera: Tera,
-    pub(super) content: Content<Piece>,
+    /// What a message says, with the place of each text among `texts`.
+    pub(super) content: Content<usize>,
+    pub(super) texts: Vec<MessageText>,
     pub(super) metered: MeteredTexts,
     /// What is the same for all rows.
     pub(super) context: Context,
@@ -27,9 +31,19 @@ pub struct Messages {
 
 /// A text of a message.
 #[derive(Clone, Debug)]
+pub(super) struct MessageText {
+    /// The stage that it is of, counted from 0.
+    pub(super) stage: usize,
+    /// Its key.
+    pub(super) field: &'static Field,
+    pub(super) piece: Piece,
+}
+
+/// What becomes a text.
+#[derive(Clone, Debug)]
 pub(super) enum Piece {
-    /// It has no tags: everybody gets it as it stands.
-    Constant(String),
+    /// It has no tags: everybody gets it.
+    Constant(FilledText),
     /// Tera's name of the template, and the author's of the text; its segments where it is words and names alone.
     Template { key: String, name: String, segments: Option<Segments> },
 }
@@ -45,6 +59,21 @@ impl Messages {
     #[must_use]
     pub fn renderer(&self) -> Renderer<'_> {
         Renderer::new(self)
+    }
+
+    /// What a message says, with what everybody gets of its texts as it leaves.
+    #[must_use]
+    pub fn sources(&self) -> Content<TextSource<'_>> {
+        let sources = self.content.try_map(|&place| {
+            Ok::<_, Infallible>(match self.texts.get(place).map(|text| &text.piece) {
+                Some(Piece::Constant(text)) => TextSource::Same(text.sent()),
+                Some(Piece::Template { .. }) | None => TextSource::Filled(place),
+            })
+        });
+        match sources {
+            Ok(sources) => sources,
+            Err(never) => match never {},
+        }
     }
 
     /// The columns that the texts use as if something always stood there, each as a text names it.

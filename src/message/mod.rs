@@ -14,6 +14,7 @@ mod compile;
 mod condition;
 mod engine;
 mod expression;
+mod filled;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
@@ -39,6 +40,7 @@ mod words;
 
 pub use compile::{compile, render_constant};
 pub use condition::{Condition, Sieve, compile_condition};
+pub use filled::FilledMessage;
 pub use marked::{MarkedText, Marker};
 pub use messages::Messages;
 pub use names::Names;

@@ -1,15 +1,14 @@
 //! Filling messages with the cells of one row.
 
-use std::borrow::Cow;
-
 use tera::{Context, Error, Tera};
 
 use super::engine::{CappedWriter, MAX_BYTES, refill};
-use super::messages::{Messages, Piece};
+use super::filled::{FilledMessage, FilledText};
+use super::messages::{MessageText, Messages, Piece};
 use super::metered_text::{MeteredTexts, place_of};
 use super::problem::TextProblem;
 use super::words;
-use crate::domain::{Content, Row, Stage, Violation, violation};
+use crate::domain::{Row, Violation, text_violation};
 use crate::finding::rules;
 
 /// Fills the messages for one row after another.
@@ -19,6 +18,8 @@ pub struct Renderer<'m> {
     messages: &'m Messages,
     context: Context,
     buffer: Vec<u8>,
+    /// The texts of the last row by their places, and those that everybody gets.
+    texts: Vec<FilledText>,
 }
 
 /// Why a row has no message; `Display` gives the reason in plain words, without any cell.
@@ -61,38 +62,51 @@ pub enum Invalid {
 
 impl<'m> Renderer<'m> {
     pub(super) fn new(messages: &'m Messages) -> Self {
-        Self { messages, context: messages.context.clone(), buffer: Vec::new() }
+        let text = |text: &MessageText| match &text.piece {
+            Piece::Constant(constant) => constant.clone(),
+            Piece::Template { .. } => FilledText::default(),
+        };
+        let texts = messages.texts.iter().map(text).collect();
+        Self { messages, context: messages.context.clone(), buffer: Vec::new(), texts }
     }
 
     /// The message for one row; `field` gives the cell of a column, "" where there is none.
     ///
-    /// Constant texts are borrowed. The rules of the channels hold for what is returned.
+    /// The rules of the channels hold for what is returned: texts that everybody gets were judged when they were compiled.
     ///
     /// # Errors
     /// Why this row has no message.
-    pub fn render<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<Content<Cow<'m, str>>, Invalid> {
-        let Self { messages, context, buffer } = self;
+    pub fn render<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<FilledMessage<'_>, Invalid> {
+        let Self { messages, context, buffer, texts } = self;
         if messages.interpreted {
             messages.cells.bring(context, row, &field)?;
         } else {
             messages.cells.fit(&field)?;
         }
-        let mut content = messages.content.try_map(|piece| match piece {
-            Piece::Constant(text) => Ok(Cow::Borrowed(text.as_str())),
-            Piece::Template { segments: Some(segments), name, .. } => match segments.fill(row, &field) {
-                Some(text) => Ok(Cow::Owned(text)),
-                None => Err(Invalid::TooLong { text: name.clone() }),
-            },
-            Piece::Template { key, name, segments: None } => match fill(&messages.tera, key, context, buffer) {
-                Ok(text) => Ok(Cow::Owned(text)),
-                Err(error) => Err(invalid(&error, name, &messages.metered)),
-            },
-        })?;
-        content.stages.iter_mut().for_each(Stage::make_plain);
-        match violation(&content) {
-            None => Ok(content),
-            Some(violation) => Err(Invalid::Refused(violation)),
+        for (text, filled) in messages.texts.iter().zip(&mut *texts) {
+            match &text.piece {
+                Piece::Constant(_) => {}
+                Piece::Template { segments: Some(segments), name, .. } => {
+                    if !segments.fill(row, &field, &mut filled.filled) {
+                        return Err(Invalid::TooLong { text: name.clone() });
+                    }
+                }
+                Piece::Template { key, name, segments: None } => {
+                    let text = fill(&messages.tera, key, context, buffer);
+                    filled.filled = text.map_err(|error| invalid(&error, name, &messages.metered))?;
+                }
+            }
         }
+        for (text, filled) in messages.texts.iter().zip(&mut *texts) {
+            if matches!(text.piece, Piece::Template { .. }) {
+                let stage = &messages.content.stages[text.stage];
+                filled.make_plain(stage, text.field);
+                if let Some(violation) = text_violation(stage, text.field, filled.sent()) {
+                    return Err(Invalid::Refused(violation));
+                }
+            }
+        }
+        Ok(FilledMessage { messages, texts })
     }
 }
 
@@ -124,6 +138,7 @@ pub(super) fn invalid(error: &Error, name: &str, metered: &MeteredTexts) -> Inva
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{Extra, OperationKind, Stage, Telegram};
     use crate::message::fixtures::{CELLS, messages, rendered};
 
     #[test]
@@ -178,12 +193,29 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_is_borrowed() {
-        let compiled = messages("Hi {{ code }}", &[]);
-        let content = compiled.renderer().render(Row::new(2), |column| CELLS[column]).unwrap();
-        let texts: Vec<_> = content.stages[0].texts().collect();
-        assert!(matches!(texts[0], (field, Cow::Borrowed("Olena")) if field.key == "signature"));
-        assert!(matches!(texts[1], (field, Cow::Owned(_)) if field.key == "message"));
+    fn a_message_is_judged_by_each_of_its_stages() {
+        let judged = |sms: &str, code: &str| {
+            let mut content = crate::message::fixtures::sms("Olena", sms);
+            let message = crate::domain::Text { name: "telegram.message".into(), source: code.into() };
+            let telegram = Telegram { message, lifetime: None, fields: Extra::new() };
+            (content.kind, content.stages) =
+                (OperationKind::Pipeline, content.stages.into_iter().chain([Stage::Telegram(telegram)]).collect());
+            let messages = crate::message::compile(&content, &crate::message::fixtures::names(), &mut |_| {
+                Err("there is none".to_owned())
+            });
+            let messages = messages.unwrap();
+            let rendered = messages.renderer().render(Row::new(2), |_| "?").map(drop);
+            rendered.map_err(|invalid| invalid.to_string())
+        };
+        assert_eq!(judged("Hi", "1234"), Ok(()));
+        assert_eq!(judged("{{ code }}", "1234"), Ok(()));
+        for (sms, code, refused) in [
+            ("Hi", "{{ code }}", "the Telegram text is not a code of 4 to 8 digits"),
+            ("{{ code | trim(pat='?') }}", "{{ code }}", "the SMS text is empty"),
+        ] {
+            let why = judged(sms, code).unwrap_err();
+            assert!(why.contains(refused), "{sms} {code}: {why}");
+        }
     }
 
     #[test]
@@ -209,7 +241,7 @@ mod tests {
         let mut renderer = compiled.renderer();
         let long = "x".repeat(MAX_BYTES + 1);
         let mut message =
-            |code| renderer.render(Row::new(2), |_| code).map(|c| c.stages[0].texts().nth(1).unwrap().1.to_string());
+            |code| renderer.render(Row::new(2), |_| code).map(|message| message.billed_text().unwrap().to_owned());
         assert_eq!(message("a").as_deref(), Ok("a"));
         assert_eq!(message("").as_deref(), Ok("-"));
         assert!(message(&long).is_err());

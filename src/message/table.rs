@@ -100,9 +100,10 @@ mod tests {
                 return Err(problems.iter().map(said).collect());
             }
         };
-        let content = messages.renderer().render(Row::new(2), |column| if column == 2 { code } else { "" });
-        let content = content.map_err(|invalid| invalid.to_string())?;
-        Ok(content.stages[0].texts().map(|(_, text)| text.to_string()).nth(1).unwrap_or_default())
+        let mut renderer = messages.renderer();
+        let message = renderer.render(Row::new(2), |column| if column == 2 { code } else { "" });
+        let message = message.map_err(|invalid| invalid.to_string())?;
+        Ok(message.billed_text().unwrap_or_default().to_owned())
     }
 
     #[test]

@@ -93,15 +93,21 @@ impl<'a, I: Iterator<Item = ExcludedRow<'a>>, R: Read> Rows<'a, I, R> {
             return Ok(None);
         }
         let mut facts = Vec::with_capacity(chunk.len());
+        let ends = chunk.get(0).zip(chunk.get(chunk.len().saturating_sub(1)));
+        if let (Some(records), Some((first, last))) = (&mut self.records, ends) {
+            records.reach(first.row, last.row).await?;
+        }
         for recipient in chunk.iter() {
-            let record = match &mut self.records {
-                Some(records) => records.take(recipient.row).await?,
-                None => None,
-            };
+            let record = self.records.as_mut().and_then(|records| records.take_reached(recipient.row));
             let excluded = self.left_out.next_if(|(row, ..)| *row == recipient.row);
             let exclusion = excluded.map(|(_, state, reason)| Exclusion { state, reason: reason.to_owned() });
             facts.push(RowFacts { record, exclusion });
         }
         Ok(Some((chunk, facts)))
+    }
+
+    /// What the records came to, once all groups were read.
+    pub(super) fn into_records(self) -> Option<RowRecords<'a>> {
+        self.records
     }
 }

@@ -55,8 +55,8 @@ pub fn preview_rows<R: Read>(
 ) -> Result<usize, Box<Finding>> {
     let CompiledCampaign { reader, recipe, .. } = prepared;
     each_row((reader, recipe), left_out, rows, most, |record, row| match row {
-        Ok(Composed { number: Number { phone, .. }, content, .. }) => {
-            show(record.row, RowPreview::Message { phone, content });
+        Ok(Composed { number: Number { phone, .. }, message, .. }) => {
+            show(record.row, RowPreview::Message { phone, content: message.content() });
         }
         Err((state, reason)) => show(record.row, RowPreview::LeftOut { state, reason }),
     })
@@ -76,20 +76,20 @@ pub fn marked_rows<R: Read>(
     let CompiledCampaign { reader, recipe, .. } = prepared;
     let mut markers: Vec<Marker<'_>> = recipe.markers().collect();
     each_row((reader, recipe), left_out, rows, most, |record, row| {
-        let marked = row.map(|Composed { number, arm, content }| {
-            let content = markers[arm].mark(record.row, |column| record.fields.get(column), &content);
+        let marked = row.map(|Composed { number, arm, message }| {
+            let content = markers[arm].mark(record.row, |column| record.fields.get(column), &message.content());
             MarkedMessage { phone: number.phone, arm, content }
         });
         show(record.row, marked);
     })
 }
 
-fn each_row<'r, R: Read>(
-    (reader, recipe): (&mut Reader<R>, &'r Recipe),
+fn each_row<R: Read>(
+    (reader, recipe): (&mut Reader<R>, &Recipe),
     left_out: &LeftOut,
     rows: Option<&RowSet>,
     most: usize,
-    mut show: impl FnMut(RecordRef<'_>, Result<Composed<'r>, (State, &str)>),
+    mut show: impl FnMut(RecordRef<'_>, Result<Composed<'_>, (State, &str)>),
 ) -> Result<usize, Box<Finding>> {
     let mut composer = recipe.composer();
     let mut left_out = left_out.in_order().peekable();

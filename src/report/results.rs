@@ -13,6 +13,7 @@ use super::layout::{Layout, Style};
 use super::ledger_loss::LossSign;
 use super::listing::Listing;
 use super::own_columns::OwnColumns;
+use super::run_figures::RunFigures;
 use super::target::{Target, is_workbook};
 use super::workbook;
 use crate::check::cores;
@@ -57,18 +58,23 @@ pub enum ResultsError {
     },
 }
 
-/// Writes the results to a temporary file beside their place, then puts it there whole, readable by its owner alone.
+/// Writes the results to a temporary file beside their place, then puts it there whole, readable by its owner alone. Gives the
+/// figures of the runs whose records make them.
 ///
 /// # Errors
 /// When the ledger or the recipients cannot be read, or the file cannot be written, or what stands there is no results.
-pub async fn write_file(target: &Target, style: Style, listings: Vec<Listing<'_>>) -> Result<(), ResultsError> {
+pub async fn write_file(
+    target: &Target,
+    style: Style,
+    listings: Vec<Listing<'_>>,
+) -> Result<Vec<RunFigures>, ResultsError> {
     let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
     let path = target.judge().map_err(ResultsError::InTheWay)?;
     let (temporary, file) = create_beside(&path).map_err(failed)?;
     let written = async {
         let style = if is_workbook(&path) { Style::Workbook } else { style };
         let mut out = BufWriter::with_capacity(1 << 16, file);
-        write_results(&mut out, style, listings).await.map_err(|error| match error {
+        let figures = write_results(&mut out, style, listings).await.map_err(|error| match error {
             ResultsError::Write { error, .. } => failed(error),
             other => other,
         })?;
@@ -82,7 +88,7 @@ pub async fn write_file(target: &Target, style: Style, listings: Vec<Listing<'_>
         failpoint::pass("results.written");
         fs::rename(&temporary, &path).and_then(|()| private::sync_entry(&path)).map_err(failed)?;
         failpoint::pass("results.renamed");
-        Ok(())
+        Ok(figures)
     }
     .await;
     if written.is_err() {
@@ -121,11 +127,16 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     Ok((temporary, file))
 }
 
-/// Writes the rows of these lists, one list after another, and tells whether they were those that were frozen.
+/// Writes the rows of these lists, one list after another, and tells whether they were those that were frozen. Gives the figures
+/// of the runs whose records make them.
 ///
 /// # Errors
 /// When the ledger or the recipients cannot be read, or `out` cannot be written.
-pub async fn write_results(out: impl Write, style: Style, listings: Vec<Listing<'_>>) -> Result<(), ResultsError> {
+pub async fn write_results(
+    out: impl Write,
+    style: Style,
+    listings: Vec<Listing<'_>>,
+) -> Result<Vec<RunFigures>, ResultsError> {
     let mut own = OwnColumns::default();
     let mut delimiter = Layout::COMMA;
     // The newest list is the one that people know.
@@ -141,10 +152,12 @@ pub async fn write_results(out: impl Write, style: Style, listings: Vec<Listing<
     let layout = Layout::of(style, &own, delimiter);
     let mut sheet = Sheet { out, between: layout.between(), begun: false };
     sheet.out.write_all(&layout.head(&own)).map_err(write_error)?;
+    let mut figures = Vec::new();
     for listing in listings {
-        sheet.write_list(&layout, &own, listing).await?;
+        figures.extend(sheet.write_list(&layout, &own, listing).await?);
     }
-    sheet.out.flush().map_err(write_error)
+    sheet.out.flush().map_err(write_error)?;
+    Ok(figures)
 }
 
 /// Where rows are written to.
@@ -162,25 +175,27 @@ impl<W: Write> Sheet<W> {
         layout: &Layout,
         own: &OwnColumns,
         listing: Listing<'_>,
-    ) -> Result<(), ResultsError> {
+    ) -> Result<Option<RunFigures>, ResultsError> {
+        let count = listing.run.map_or(0, |run| run.recipients);
         let (recipients, sha256) = (listing.recipients, listing.recipients_sha256);
         let mut list = FrozenList::open(recipients)?;
         let reader = listing.reader(&mut list)?;
         let writer = Arc::new(listing.writer(layout.clone(), own, reader.header()));
         let mut rows = listing.rows(reader);
-        let mut formatting = VecDeque::new();
+        let (mut formatting, at_once) = (VecDeque::new(), cores());
         while let Some((chunk, facts)) = rows.next().await? {
             let writer = Arc::clone(&writer);
             formatting.push_back(tokio::task::spawn_blocking(move || writer.lines(&chunk, &facts)));
-            if formatting.len() > cores() {
+            if formatting.len() > at_once {
                 self.write_next(&mut formatting).await?;
             }
         }
         while !formatting.is_empty() {
             self.write_next(&mut formatting).await?;
         }
-        drop(rows);
-        list.finish(sha256)
+        let figures = rows.into_records().and_then(|records| records.into_figures(count));
+        list.finish(sha256)?;
+        Ok(figures)
     }
 
     async fn write_next(&mut self, formatting: &mut VecDeque<JoinHandle<Vec<u8>>>) -> Result<(), ResultsError> {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
-use super::run_figures::RequestFigures;
+use super::run_figures::{Fold, RequestFigures, RunFigures};
 use crate::domain::{Channel, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::{
     Activities, Activity, Change, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, RowEvent, RowEvents,
@@ -38,9 +38,9 @@ pub struct RowRecord {
     /// The state of the row.
     pub state: State,
     /// What was learnt or decided about the row afterwards.
-    pub amendment: Option<Amendment>,
+    pub amendment: Option<Box<Amendment>>,
     /// What receipts told of it.
-    pub told: Option<Told>,
+    pub told: Option<Box<Told>>,
 }
 
 impl RowRecord {
@@ -121,6 +121,8 @@ pub struct RowRecords<'a> {
     last: Option<Row>,
     /// What the envelopes that were read come to.
     requests: RequestFigures,
+    /// What the records come to that were taken, where somebody wants to know.
+    fold: Option<Box<Fold<'a>>>,
 }
 
 impl<'a> RowRecords<'a> {
@@ -158,7 +160,7 @@ impl<'a> RowRecords<'a> {
         let summaries = ledger.envelope_summaries(run).await?;
         let last = summaries.iter().map(|summary| summary.last).max();
         let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
-        for summary in ledger.envelope_summaries(run).await? {
+        for summary in summaries {
             let within = summary.first.get()..=summary.last.get();
             if few.is_none_or(|rows| rows.range_cardinality(within) > 0) {
                 let first = blocks.entry(summary.envelope / block).or_insert(summary.first);
@@ -182,7 +184,13 @@ impl<'a> RowRecords<'a> {
             receipts_at_once,
             last,
             requests,
+            fold: None,
         })
+    }
+
+    /// The same, which makes the figures of the run on the way.
+    pub(super) fn folding(self, fold: Fold<'a>) -> Self {
+        Self { fold: Some(Box::new(fold)), ..self }
     }
 
     /// The last row with an envelope.
@@ -191,10 +199,10 @@ impl<'a> RowRecords<'a> {
         self.last
     }
 
-    /// What the envelopes come to, once all rows were asked for.
-    #[must_use]
-    pub fn into_requests(self) -> RequestFigures {
-        self.requests
+    /// The figures of the run, which has so many recipients, once all rows were asked for; nothing where nobody wanted them.
+    pub(super) fn into_figures(self, recipients: u64) -> Option<RunFigures> {
+        let activity = self.activity();
+        Some(RunFigures { requests: self.requests, ..self.fold?.end(activity, recipients) })
     }
 
     /// What is being done about the run.
@@ -208,19 +216,38 @@ impl<'a> RowRecords<'a> {
     /// # Errors
     /// When the ledger cannot be read.
     pub async fn take(&mut self, row: Row) -> Result<Option<RowRecord>, LedgerError> {
-        while self.blocks.front().is_some_and(|(first, _)| *first <= row) {
+        self.reach(row, row).await?;
+        Ok(self.take_reached(row))
+    }
+
+    /// Reads what is known of the rows from `first` to `last`, which come after those before.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub(super) async fn reach(&mut self, first: Row, last: Row) -> Result<(), LedgerError> {
+        while self.blocks.front().is_some_and(|(first, _)| *first <= last) {
             if let Some((_, numbers)) = self.blocks.pop_front() {
                 for envelope in self.ledger.envelopes(self.run, numbers).await? {
                     self.add(envelope);
                 }
             }
         }
-        if row.get() >= self.unread {
-            let rows = row.get()..row.get().saturating_add(self.receipts_at_once);
+        if last.get() >= self.unread {
+            let (first, end) = (first.get(), last.get().saturating_add(1));
+            let rows = first..end.max(first.saturating_add(self.receipts_at_once));
             self.unread = rows.end;
             self.receipts = self.ledger.receipts(self.run, rows).await?.into_iter().collect();
         }
-        Ok(self.attempts.remove(&row).map(|last| self.record(row, last)))
+        Ok(())
+    }
+
+    /// The record of a row that was reached, if it has an envelope. Each is given once.
+    pub(super) fn take_reached(&mut self, row: Row) -> Option<RowRecord> {
+        let record = self.attempts.remove(&row).map(|last| self.record(row, last));
+        if let (Some(fold), Some(record)) = (&mut self.fold, &record) {
+            fold.add(row, record);
+        }
+        record
     }
 
     fn record(&self, row: Row, last: LastAttempt) -> RowRecord {
@@ -236,6 +263,8 @@ impl<'a> RowRecords<'a> {
         }
         let state = judged.state;
         let LastAttempt { phone, kind, begun_at, submitted_at, settled, .. } = last;
+        // Few rows have either, and every record is moved about.
+        let (amendment, told) = (amendment.map(Box::new), told.map(Box::new));
         RowRecord { phone, kind, begun_at, submitted_at, settled, state, amendment, told }
     }
 

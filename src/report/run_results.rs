@@ -9,6 +9,7 @@ use super::layout::Style;
 use super::listing::Listing;
 use super::people;
 use super::results::{ResultsError, write_file, write_results};
+use super::run_figures::{Fold, RunFigures};
 use super::{RowRecords, Target, copies_of, is_owned, unknown_results};
 use crate::delivery::FrozenInputs;
 use crate::ledger::{Copies, Ledger, LeftOut, Run, State};
@@ -96,12 +97,30 @@ impl<'a> RunResults<'a> {
     /// # Errors
     /// When the ledger or the recipients cannot be read, or the file cannot be written or replaced.
     pub async fn to_file(&self, target: &Target) -> Result<(), ResultsError> {
+        self.write(target, self.listings().await?).await.map(drop)
+    }
+
+    /// The same, and the figures of the newest run, which are made on the way.
+    ///
+    /// # Errors
+    /// As for [`RunResults::to_file`].
+    pub async fn to_file_with_figures(&self, target: &Target) -> Result<RunFigures, ResultsError> {
+        let mut listings = self.listings().await?;
+        let Part { run, frozen, left_out, .. } = self.newest();
+        if let Some(newest) = listings.last_mut() {
+            let fold = Fold::of(run, Some(&frozen.brief), left_out);
+            newest.records = newest.records.take().map(|records| records.folding(fold));
+        }
+        Ok(self.write(target, listings).await?.pop().unwrap_or_default())
+    }
+
+    async fn write(&self, target: &Target, listings: Vec<Listing<'_>>) -> Result<Vec<RunFigures>, ResultsError> {
         if self.newest().run.live
             && let Some(sign) = unknown_results(Some(self.ledger), target.path()).await?
         {
             return Err(ResultsError::Contradicted { run: self.newest().name.clone(), sign });
         }
-        write_file(target, self.style(), self.listings().await?).await
+        write_file(target, self.style(), listings).await
     }
 
     /// Writes them as CSV.
@@ -109,7 +128,7 @@ impl<'a> RunResults<'a> {
     /// # Errors
     /// When the ledger or the recipients cannot be read, or `out` cannot be written.
     pub async fn to_csv(&self, out: impl Write) -> Result<(), ResultsError> {
-        write_results(out, self.style(), self.listings().await?).await
+        write_results(out, self.style(), self.listings().await?).await.map(drop)
     }
 
     /// Writes them as JSON objects with commas between them.
@@ -117,7 +136,7 @@ impl<'a> RunResults<'a> {
     /// # Errors
     /// When the ledger or the recipients cannot be read, or `out` cannot be written.
     pub async fn to_objects(&self, out: impl Write) -> Result<(), ResultsError> {
-        write_results(out, Style::Json, self.listings().await?).await
+        write_results(out, Style::Json, self.listings().await?).await.map(drop)
     }
 
     fn style(&self) -> Style {

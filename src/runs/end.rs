@@ -40,9 +40,12 @@ impl Session {
             false => Snapshot::read(self.adapters.ledger.as_ref(), &now, false).await?.counts,
         };
         let open_doubts = open_doubts(&runs_of(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
-        let results = match kind {
-            Some(StopKind::NotOwner) => None,
-            _ => Some(self.write_results(&run).await.map(|()| self.results())),
+        let (results, figures) = match kind {
+            Some(StopKind::NotOwner) => (None, None),
+            _ => match self.write_results(&run).await {
+                Ok(figures) => (Some(Ok(self.results())), Some(figures)),
+                Err(error) => (Some(Err(error)), None),
+            },
         };
         let unwritten = results.as_ref().is_some_and(Result::is_err);
         let stopped_by = if unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
@@ -64,7 +67,12 @@ impl Session {
             };
             self.adapters.ledger.end(lease, end).await?;
             failpoint::pass("run.marked");
-            RunFigures::keep(self.adapters.ledger.as_ref(), run.key, Some(self.kept_terms())).await;
+            let (ledger, terms) = (self.adapters.ledger.as_ref(), Some(self.kept_terms()));
+            match figures.filter(|figures| figures.counts == counts) {
+                Some(figures) => RunFigures { terms, ..figures }.keep_made(ledger, run.key, now.receipts).await,
+                // Something became known in between, or the results could not be written.
+                None => RunFigures::keep(ledger, run.key, terms).await,
+            }
         }
         let time = began.elapsed();
         Ok(EndedRun {
@@ -114,11 +122,12 @@ impl Session {
         inputs.campaign.told(inputs.destination.profile()).filter(|_| run.live).filter_map(wanted).collect()
     }
 
-    async fn write_results(&self, run: &Run) -> Result<(), Error> {
+    /// Writes the results; the figures of the run are made on the way.
+    async fn write_results(&self, run: &Run) -> Result<RunFigures, Error> {
         let results = RunResults::open(self.adapters.ledger.as_ref(), run, false).await?;
-        results.to_file(&self.launch.target).await?;
+        let figures = results.to_file_with_figures(&self.launch.target).await?;
         tracing::info!(run = run.name(), "results written");
-        Ok(())
+        Ok(figures)
     }
 }
 

@@ -181,7 +181,7 @@ async fn a_stop_is_not_confirmed_while_a_process_may_be_about_to_send() {
 }
 
 #[tokio::test]
-async fn a_start_that_goes_on_reads_the_envelopes_of_its_run_once_and_for_the_results_and_the_figures_once_more() {
+async fn a_start_that_goes_on_reads_the_envelopes_of_its_run_once_and_once_more_for_the_results_with_the_figures() {
     let ledger = Arc::new(MemoryLedger::new(Contents::default(), Timestamp::now));
     let world = World::on(tempfile::tempdir().unwrap(), ledger.clone());
     let one = Request { limit: Some(1), ..Request::default() };
@@ -190,5 +190,8 @@ async fn a_start_that_goes_on_reads_the_envelopes_of_its_run_once_and_for_the_re
     let through = ended(world.launch(None, Request::default(), Fixed::yes(), Interrupt::None).await);
     assert_eq!(through.counts.get(State::Accepted), 3);
     let first = ledger.take_read().into_iter().filter(|numbers| numbers.contains(&1));
-    assert_eq!(first.count(), 3, "where the run stands, the results, and the figures that are kept of them");
+    assert_eq!(first.count(), 2, "where the run stands, and the results");
+    let run = world.adapters.ledger.runs(RunFilter::one(through.run.key)).await.unwrap().pop().unwrap();
+    let kept = RunFigures::kept(world.adapters.ledger.as_ref(), &run).await.unwrap();
+    assert_eq!(kept.map(|figures| figures.counts), Some(through.counts), "the figures were made on the way");
 }

@@ -85,7 +85,7 @@ fn four_first_messages_that_are_refused_after_they_were_queued_stop_a_start() {
     let refused = |operation: &Value| json!({ "success": true, "data": { "id": operation["id"], "msg_id": 1, "type": "sms", "status": "REJECTED" } });
     let gateway = Gateway::accepting().with_statuses(refused);
     let sale = campaign().to(500).asynchronous().through(&gateway).write();
-    sale.run(&[]).exits(5).says("REJECTED");
+    sale.run(&[]).exits(5).says("REJECTED").says("waiting for what became of the first messages, at most 10 s");
     assert_eq!(gateway.phones(), [2, 3, 4, 5].map(phone));
     let results = sale.results();
     assert_eq!((results.states()[0], results.rows[0]["gateway_status"].as_str()), ("failed", "REJECTED"));

@@ -28,7 +28,7 @@ pub use hlr::Hlr;
 pub use rcs::Rcs;
 pub use sms::Sms;
 pub use telegram::Telegram;
-pub use text_limit::{TextLimit, Violation, text_violation, violation};
+pub use text_limit::{TextLimit, Violation, text_violation};
 pub use value::{Value, Values};
 pub use viber::{Card, Carousel, Viber, ViberKind};
 pub use voice::Voice;

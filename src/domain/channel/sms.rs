@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::value::{self, FieldValues, filled, text};
 use super::{Facts, Field, FieldKind, Stage, TextLimit, Values};
-use crate::domain::{CostlyCharacters, Extra, OperationKind, Plain, costly_characters, sms_text};
+use crate::domain::{Extra, OperationKind, Plain};
 
 const SIGNATURE: Field = Field::signature("sms_signature").limit(TextLimit::AlphaName);
 const MESSAGE: Field = Field::message("sms_message").required().limit(TextLimit::Parts);
@@ -105,6 +105,14 @@ impl<T> Stage<T> {
         }
     }
 
+    /// The text that is billed by its parts, where one is.
+    pub fn billed_text(&self) -> Option<&T> {
+        match self {
+            Stage::Sms(sms) => Some(&sms.message),
+            _ => None,
+        }
+    }
+
     /// A text under that key as it leaves.
     #[must_use]
     pub fn sent<'t>(&self, field: &Field, text: &'t str) -> Cow<'t, str> {
@@ -117,24 +125,6 @@ impl<T> Stage<T> {
 }
 
 impl Stage<Cow<'_, str>> {
-    /// The parts that are billed, where parts are billed.
-    #[must_use]
-    pub fn parts(&self) -> Option<u32> {
-        match self {
-            Stage::Sms(sms) => u32::try_from(sms_text(&sms.message).parts).ok(),
-            _ => None,
-        }
-    }
-
-    /// The characters without which it would have fewer parts, where parts are billed.
-    #[must_use]
-    pub fn costly_characters(&self) -> Option<CostlyCharacters> {
-        match self {
-            Stage::Sms(sms) => costly_characters(&sms.message),
-            _ => None,
-        }
-    }
-
     /// Replaces what its author wants replaced, and keeps whether anything was.
     pub fn make_plain(&mut self) {
         if let Stage::Sms(sms) = self

@@ -7,11 +7,10 @@
 //! The contract shows no limits (contract 8); these are the platform's and are deliberately the
 //! widest of those known: a button of Viber may have 30 characters although some accounts allow 19.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use super::{Channel, Field, Stage};
-use crate::domain::{Content, Encoding, SmsText, sms_text};
+use crate::domain::{Encoding, SmsText, sms_text};
 
 /// What a channel accepts of a text; an empty one none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +60,6 @@ enum Reason {
     ImageFormat(&'static [&'static str]),
     NotDigits { least: usize, most: usize },
     NotOneOf(&'static [&'static str]),
-}
-
-/// The first rule that a rendered message breaks, if any.
-#[must_use]
-pub fn violation(content: &Content<Cow<'_, str>>) -> Option<Violation> {
-    content.stages.iter().find_map(|stage| stage.texts().find_map(|(field, text)| text_violation(stage, field, text)))
 }
 
 /// The rule that `text` breaks as the text of that key of `stage`, if any.
@@ -215,7 +208,7 @@ impl fmt::Display for Noun<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Card, Extra, OperationKind, Rcs, Sms, Telegram, Viber, ViberKind, Voice, Whatsapp};
+    use crate::domain::{Card, Extra, Rcs, Sms, Telegram, Viber, ViberKind, Voice, Whatsapp};
 
     static CARD: [Field; 4] = Card::<()>::FIELDS;
 
@@ -357,25 +350,6 @@ mod tests {
             assert!(reason.contains(expected), "{key}: `{reason}` does not say `{expected}`");
         }
         assert!(reason(&whatsapp(), "message", &long).contains("at most 4096 fit"));
-    }
-
-    #[test]
-    fn a_message_is_judged_by_each_of_its_stages() {
-        let content = |message: &'static str, code: &'static str| {
-            let (signature, message, code) = (Cow::Borrowed("Olena"), Cow::Borrowed(message), Cow::Borrowed(code));
-            Content {
-                kind: OperationKind::Pipeline,
-                stages: vec![
-                    sms_of(signature, message, 1),
-                    Stage::Telegram(Telegram { message: code, lifetime: None, fields: Extra::new() }),
-                ],
-            }
-        };
-        assert_eq!(violation(&content("Hi", "1234")), None);
-        let second = violation(&content("Hi", "?")).map(|violation| (violation.channel, violation.field.key));
-        assert_eq!(second, Some((Channel::Telegram, "message")));
-        let first = violation(&content("", "?")).map(|violation| (violation.channel, violation.field.key));
-        assert_eq!(first, Some((Channel::Sms, "message")));
     }
 
     #[test]

@@ -3,22 +3,30 @@
 //! Besides an author's own `fields` no key is written that the contract (or, where it is silent,
 //! the platform's documentation) does not show. Identifiers and phones are numbers.
 
-use std::borrow::Cow;
+use std::io;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::domain::{Card, Extra, Operation, OperationKind, Stage, Value, WirePlace};
-
-type Text<'a> = Cow<'a, str>;
+use crate::domain::{Card, Content, Extra, Operation, OperationKind, Stage, Value, WirePlace};
 
 /// One operation as it stands in `data[]`.
 #[must_use]
 pub fn encode(operation: &Operation<'_>) -> Vec<u8> {
     let mut json = Vec::with_capacity(384);
-    serde_json::to_writer(&mut json, &Wire(operation))
-        .expect("an operation is strings, numbers and JSON values; writing them to memory cannot fail");
+    let (id, phone) = (operation.id.get(), operation.phone.get());
+    write(&mut json, (&id, &phone), &operation.content);
     json
+}
+
+/// Writes an operation to memory; identifier, phone and texts are what they are written as.
+pub(in crate::gateway) fn write(
+    out: impl io::Write,
+    (id, phone): (&impl Serialize, &impl Serialize),
+    content: &Content<impl Serialize>,
+) {
+    serde_json::to_writer(out, &Wire { id, phone, content })
+        .expect("an operation is strings, numbers and JSON values; writing them to memory cannot fail");
 }
 
 /// The body of a request: the key, then the operations (contract 2.1).
@@ -38,17 +46,20 @@ pub(super) fn body<'a>(key: &str, operations: impl Iterator<Item = &'a [u8]> + C
     body
 }
 
-struct Wire<'o, 'a>(&'o Operation<'a>);
+struct Wire<'o, I, P, T> {
+    id: &'o I,
+    phone: &'o P,
+    content: &'o Content<T>,
+}
 
-impl Serialize for Wire<'_, '_> {
+impl<I: Serialize, P: Serialize, T: Serialize> Serialize for Wire<'_, I, P, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Wire(operation) = self;
-        let kind = operation.content.kind;
+        let Content { kind, stages } = self.content;
+        let kind = *kind;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", kind.name())?;
-        map.serialize_entry("id", &operation.id.get())?;
-        map.serialize_entry("phone", &operation.phone.get())?;
-        let stages = &operation.content.stages;
+        map.serialize_entry("id", self.id)?;
+        map.serialize_entry("phone", self.phone)?;
         if kind == OperationKind::Pipeline {
             map.serialize_entry("pipeline", &Channels(stages))?;
             for stage in stages {
@@ -68,7 +79,7 @@ impl Serialize for Wire<'_, '_> {
 }
 
 /// The keys of one stage, wherever an operation of `kind` carries them.
-fn keys<M: SerializeMap>(map: &mut M, kind: OperationKind, stage: &Stage<Text<'_>>) -> Result<(), M::Error> {
+fn keys<M: SerializeMap, T: Serialize>(map: &mut M, kind: OperationKind, stage: &Stage<T>) -> Result<(), M::Error> {
     let mut objects: Option<&str> = None;
     for (field, value) in stage.values() {
         match field.place(kind) {
@@ -86,7 +97,11 @@ fn keys<M: SerializeMap>(map: &mut M, kind: OperationKind, stage: &Stage<Text<'_
 }
 
 /// The keys that an operation has once for all its channels: the first channel that has a value gives it.
-fn shared<M: SerializeMap>(map: &mut M, kind: OperationKind, stages: &[Stage<Text<'_>>]) -> Result<(), M::Error> {
+fn shared<M: SerializeMap, T: Serialize>(
+    map: &mut M,
+    kind: OperationKind,
+    stages: &[Stage<T>],
+) -> Result<(), M::Error> {
     let mut written: Option<&str> = None;
     for (field, value) in stages.iter().flat_map(Stage::values) {
         if let WirePlace::Shared(name) = field.place(kind)
@@ -103,18 +118,18 @@ fn extra<M: SerializeMap>(map: &mut M, fields: &Extra) -> Result<(), M::Error> {
     fields.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))
 }
 
-struct Channels<'o, 'a>(&'o [Stage<Text<'a>>]);
+struct Channels<'o, T>(&'o [Stage<T>]);
 
-impl Serialize for Channels<'_, '_> {
+impl<T> Serialize for Channels<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|stage| stage.channel().name()))
     }
 }
 
 /// The parameters of one channel inside a pipeline (contract 4.3 `pipeline`).
-struct PipelineStage<'o, 'a>(&'o Stage<Text<'a>>);
+struct PipelineStage<'o, T>(&'o Stage<T>);
 
-impl Serialize for PipelineStage<'_, '_> {
+impl<T: Serialize> Serialize for PipelineStage<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         keys(&mut map, OperationKind::Pipeline, self.0)?;
@@ -124,13 +139,13 @@ impl Serialize for PipelineStage<'_, '_> {
 }
 
 /// The keys of a stage that stand in an object of their own.
-struct Inner<'o, 'a> {
+struct Inner<'o, T> {
     object: &'static str,
     kind: OperationKind,
-    stage: &'o Stage<Text<'a>>,
+    stage: &'o Stage<T>,
 }
 
-impl Serialize for Inner<'_, '_> {
+impl<T: Serialize> Serialize for Inner<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (field, value) in self.stage.values() {
@@ -144,9 +159,9 @@ impl Serialize for Inner<'_, '_> {
 }
 
 /// The value of a key.
-struct Json<'s, 'a>(Value<&'s Text<'a>>);
+struct Json<'s, T>(Value<&'s T>);
 
-impl Serialize for Json<'_, '_> {
+impl<T: Serialize> Serialize for Json<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
             Value::Text(text) => text.serialize(serializer),
@@ -158,9 +173,9 @@ impl Serialize for Json<'_, '_> {
     }
 }
 
-struct WireCard<'v, 's, 'a>(&'v Card<&'s Text<'a>>);
+struct WireCard<'v, 's, T>(&'v Card<&'s T>);
 
-impl Serialize for WireCard<'_, '_, '_> {
+impl<T: Serialize> Serialize for WireCard<'_, '_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let WireCard(card) = self;
         let mut map = serializer.serialize_map(None)?;

@@ -21,6 +21,7 @@ mod status_answer;
 mod words;
 
 pub use encode::encode;
+pub(in crate::gateway) use encode::write;
 #[cfg(test)]
 pub(crate) use exchange::Exchange;
 pub use http::{Address, JsonApi, JsonApiError};

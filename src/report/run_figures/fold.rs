@@ -6,14 +6,15 @@ use roaring::RoaringBitmap;
 use super::ways::Ways;
 use super::{Arrived, RunFigures};
 use crate::domain::{Outcome, Row};
-use crate::ledger::{Activity, CANCELLED, Change, KeptReceipt, LeftOut, State};
+use crate::ledger::{Activity, CANCELLED, Change, KeptReceipt, LeftOut, Run, State};
+use crate::manifest::Brief;
 use crate::report::row_records::RowRecord;
 
 /// How far after the beginning of a run a gateway may say that something arrived which it tells already.
 const AHEAD: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Figures that are being made.
-pub(super) struct Fold<'f> {
+pub(in crate::report) struct Fold<'f> {
     figures: RunFigures,
     left_out: &'f LeftOut,
     /// Nothing where what the run froze is gone.
@@ -25,12 +26,14 @@ pub(super) struct Fold<'f> {
 }
 
 impl<'f> Fold<'f> {
-    pub(super) fn new(left_out: &'f LeftOut, ways: Option<Ways>, began_at: Timestamp) -> Self {
-        Self { figures: RunFigures::default(), left_out, ways, attempted: RoaringBitmap::new(), began_at }
+    /// A fold of the records of a run; without what it froze a pipeline does not tell its channels, and everything else is there.
+    pub(in crate::report) fn of(run: &Run, brief: Option<&Brief>, left_out: &'f LeftOut) -> Self {
+        let (figures, attempted) = Default::default();
+        Self { figures, left_out, ways: brief.map(Ways::of), attempted, began_at: run.began_at }
     }
 
     /// Adds the record of a row.
-    pub(super) fn add(&mut self, row: Row, record: &RowRecord) {
+    pub(in crate::report) fn add(&mut self, row: Row, record: &RowRecord) {
         self.attempted.insert(row.get());
         self.figures.counts.add(record.state, 1);
         self.figures.channels.add(record);
@@ -80,7 +83,7 @@ impl<'f> Fold<'f> {
     }
 
     /// The figures, once all records are in; `activity` is what is being done about the run, which has so many recipients.
-    pub(super) fn end(self, activity: Activity, recipients: u64) -> RunFigures {
+    pub(in crate::report) fn end(self, activity: Activity, recipients: u64) -> RunFigures {
         let Self { mut figures, left_out, attempted, .. } = self;
         for (state, why, rows) in left_out.sets() {
             let rows = rows.len() - rows.intersection_len(&attempted);

@@ -28,9 +28,8 @@ pub use ways::{Way, WayFigure};
 
 use std::collections::BTreeMap;
 
-use fold::Fold;
+pub(super) use fold::Fold;
 use kept::KeptFigures;
-use ways::Ways;
 
 use super::channel_figures::{ChannelFigures, TAKEN};
 use super::{RowRecords, copies_of};
@@ -105,6 +104,14 @@ impl RunFigures {
         }
     }
 
+    /// Keeps these, which were made when the run had so many receipts; what cannot be kept is made again by whoever wants it.
+    pub async fn keep_made(self, ledger: &dyn Ledger, run: RunId, receipts: u64) {
+        let Some(kept) = KeptFigures::of(&self, receipts).written() else { return };
+        if let Err(error) = ledger.keep_figures(run, kept).await {
+            tracing::debug!("the figures of a run are not kept: {error}");
+        }
+    }
+
     /// Keeps on what terms a run is sent from now on, beside what was kept of it before.
     pub async fn keep_terms(ledger: &dyn Ledger, run: RunId, terms: Terms) {
         let kept = async {
@@ -125,19 +132,14 @@ impl RunFigures {
     /// # Errors
     /// When the ledger cannot be read, or the run was purged.
     pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
-        let mut records = RowRecords::new(ledger, run, owned).await?;
         let left_out = ledger.left_out(run.key).await?;
-        // Without the copies a pipeline does not tell its channels, and everything else is there.
         let frozen = copies_of(ledger, run).await.and_then(|copies| FrozenInputs::of(&copies)).ok();
-        let mut fold = Fold::new(&left_out, frozen.map(|frozen| Ways::of(&frozen.brief)), run.began_at);
+        let fold = Fold::of(run, frozen.as_ref().map(|frozen| &frozen.brief), &left_out);
+        let mut records = RowRecords::new(ledger, run, owned).await?.folding(fold);
         for row in Row::FIRST.get()..=records.last().map_or(0, Row::get) {
-            if let Some(record) = records.take(Row::new(row)).await? {
-                fold.add(Row::new(row), &record);
-            }
+            records.take(Row::new(row)).await?;
         }
-        let activity = records.activity();
-        let mut figures = fold.end(activity, run.recipients);
-        figures.requests = records.into_requests();
+        let mut figures = records.into_figures(run.recipients).unwrap_or_default();
         figures.terms = ledger.figures(run.key).await?.and_then(|kept| KeptFigures::read(&kept)?.terms());
         Ok(figures)
     }

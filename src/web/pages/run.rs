@@ -96,8 +96,17 @@ impl SharedParts {
 /// The figures of the run, as every page of a run shows them.
 fn figures(look: &Look, reading: &Reading) -> RunPageView {
     let command = |arguments: String| format!("campaign {arguments}");
-    let (zone, now) = (&look.zone, look.pages.now());
-    run_page::RunPage { standing: &reading.standing, now, zone, command: &command }.view(look.language)
+    let run = &reading.standing.view.run;
+    let rows = |state: &str| format!("/runs/{}/rows?state={state}", encoded(&run.name()));
+    let page = run_page::RunPage {
+        standing: &reading.standing,
+        now: look.pages.now(),
+        zone: &look.zone,
+        command: &command,
+        // What was purged has none.
+        rows: run.purged_at.is_none().then_some(&rows as &dyn Fn(&str) -> String),
+    };
+    page.view(look.language)
 }
 
 /// The parts of the page that are made anew as the run goes on.

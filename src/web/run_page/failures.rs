@@ -17,8 +17,17 @@ const FAILED: [State; 3] = [State::Failed, State::Rejected, State::NotSent];
 pub(super) struct FailuresView {
     all: u64,
     bars: Vec<Bar>,
+    /// Where their rows are shown, by state, on a server's page.
+    rows: Vec<RowsOfState>,
     /// The command that lists their rows.
     command: String,
+}
+
+/// Rows in a state, and where they are shown.
+#[derive(Clone, Debug, Serialize)]
+struct RowsOfState {
+    state: &'static str,
+    path: String,
 }
 
 impl RunPage<'_> {
@@ -38,9 +47,10 @@ impl RunPage<'_> {
             let word = if drawn.is_empty() { words.say("run.no-reason") } else { words.say("left-out.others") };
             drawn.push(Bar::new(word, others, "bad"));
         }
-        let states: Vec<&str> =
+        let states: Vec<&'static str> =
             FAILED.into_iter().filter(|state| self.counts().get(*state) > 0).map(State::name).collect();
         let command = self.command(format!("results {} --state {} --out -", self.run().name(), states.join(",")));
-        FailuresView { all, bars: bars(drawn, None), command }
+        let rows = states.iter().filter_map(|state| Some(RowsOfState { state, path: self.rows?(state) })).collect();
+        FailuresView { all, bars: bars(drawn, None), rows, command }
     }
 }

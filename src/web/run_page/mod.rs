@@ -41,6 +41,8 @@ pub struct RunPage<'p> {
     pub zone: &'p TimeZone,
     /// Writes a command of this program with the options that it needs, such as `stop sale@3`.
     pub command: &'p dyn Fn(String) -> String,
+    /// The address of the page with its rows in a state; nothing where no server shows them.
+    pub rows: Option<&'p dyn Fn(&str) -> String>,
 }
 
 /// A part of a run's page, by which it can be made anew alone.

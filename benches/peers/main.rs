@@ -1,0 +1,69 @@
+//! The product beside the script that somebody would write instead (`script.py`: Python with csv, jinja2 and aiohttp).
+//!
+//! `cargo bench --bench peers` runs both in turn, each a process of its own, against the same loopback server that answers at
+//! once, and prints throughput, CPU per message and peak memory. `-- ROWS ROUNDS` chooses the recipients (default 200,000) and
+//! how often (default 3). The script needs `python3` with `jinja2` and `aiohttp`, or the Python that `BENCH_PYTHON` names;
+//! where they are missing this says so and measures nothing. Linux only: figures come from /proc.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
+
+#[path = "../common/gateway.rs"]
+mod gateway;
+#[path = "../common/list.rs"]
+mod list;
+#[path = "../common/pairs.rs"]
+mod pairs;
+#[path = "../common/process.rs"]
+mod process;
+#[path = "../common/scene.rs"]
+mod scene;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use process::{Figures, measure};
+use scene::Scene;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let number =
+        |index: usize, usually: u64| arguments.get(index).map_or(usually, |text| text.parse().expect("a number"));
+    let (rows, rounds) = (number(0, 200_000), number(1, 3));
+    let python = std::env::var("BENCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    if !has_packages(&python) {
+        println!(
+            "`{python}` with the packages jinja2 and aiohttp is not there, so nothing is measured; BENCH_PYTHON names another"
+        );
+        return;
+    }
+    let server = gateway::start(Arc::new(|_| {}));
+    println!("{rows} recipients, SMS with five variables, envelopes of 100, 16 in flight, {rounds} rounds\n");
+    pairs::compare(rounds, ("product", || product(rows, server)), ("script", || script(&python, rows, server)));
+}
+
+fn has_packages(python: &str) -> bool {
+    let mut command = Command::new(python);
+    command.args(["-c", "import jinja2, aiohttp"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn product(rows: u64, server: SocketAddr) -> Figures {
+    let scene = Scene::new(rows, server, "unlimited");
+    let figures = measure(scene.command(&["run", "bench.yaml", "--json"]), rows);
+    scene.assert_all_accepted(rows);
+    figures
+}
+
+fn script(python: &str, rows: u64, server: SocketAddr) -> Figures {
+    let scene = Scene::new(rows, server, "unlimited");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/script.py");
+    fs::create_dir(scene.path().join("results")).expect("a folder for the results");
+    let mut command = Command::new(python);
+    command.current_dir(scene.path()).arg(script).args(["bench.csv", &format!("http://{server}"), "results/bench.csv"]);
+    let figures = measure(command, rows);
+    scene.assert_all_accepted(rows);
+    figures
+}

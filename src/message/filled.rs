@@ -1,0 +1,77 @@
+//! A message whose texts are filled for one row.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+
+use super::messages::Messages;
+use crate::domain::{Channel, Content, Field, Stage};
+
+/// The message of one row, as long as its renderer fills no other.
+///
+/// It holds the row's cells, so it has no `Debug`.
+#[derive(Clone, Copy)]
+pub struct FilledMessage<'r> {
+    pub(super) messages: &'r Messages,
+    /// The texts by their places.
+    pub(super) texts: &'r [FilledText],
+}
+
+/// A text, and what it leaves as where something of it is replaced.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FilledText {
+    pub(super) filled: String,
+    pub(super) plain: Option<String>,
+}
+
+impl FilledText {
+    /// It as it leaves.
+    pub(super) fn sent(&self) -> &str {
+        self.plain.as_deref().unwrap_or(&self.filled)
+    }
+
+    /// Replaces what its author wants replaced of the text of that key.
+    pub(super) fn make_plain<T>(&mut self, stage: &Stage<T>, field: &Field) {
+        self.plain = match stage.sent(field, &self.filled) {
+            Cow::Owned(plain) => Some(plain),
+            Cow::Borrowed(_) => None,
+        };
+    }
+}
+
+impl<'r> FilledMessage<'r> {
+    /// The text at that place as it leaves; empty where there is none.
+    #[must_use]
+    pub fn text(self, place: usize) -> &'r str {
+        self.texts.get(place).map_or("", FilledText::sent)
+    }
+
+    /// The texts with their keys, as they leave.
+    pub fn texts(self) -> impl Iterator<Item = (&'static Field, &'r str)> {
+        self.messages.texts.iter().zip(self.texts).map(|(text, filled)| (text.field, filled.sent()))
+    }
+
+    /// The text that is billed by its parts, where one is.
+    #[must_use]
+    pub fn billed_text(self) -> Option<&'r str> {
+        let place = self.messages.content.stages.iter().find_map(Stage::billed_text)?;
+        Some(self.text(*place))
+    }
+
+    /// The channels, in the order in which they are tried.
+    pub fn channels(self) -> impl Iterator<Item = Channel> {
+        self.messages.content.stages.iter().map(Stage::channel)
+    }
+
+    /// What it says on each channel.
+    #[must_use]
+    pub fn content(self) -> Content<Cow<'r, str>> {
+        let text = |place: &usize| self.texts.get(*place).map_or("", |text| text.filled.as_str());
+        let content = self.messages.content.try_map(|place| Ok::<_, Infallible>(Cow::Borrowed(text(place))));
+        let mut content = match content {
+            Ok(content) => content,
+            Err(never) => match never {},
+        };
+        content.stages.iter_mut().for_each(Stage::make_plain);
+        content
+    }
+}
