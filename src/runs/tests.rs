@@ -13,6 +13,7 @@ use crate::gateway::{BoxFuture, JsonApi};
 use crate::ledger::memory::{Contents, MemoryLedger};
 use crate::ledger::{Ledger, Progress, RunFilter, SqliteLedger, State, StopKind};
 use crate::manifest::Day;
+use crate::report::RunFigures;
 
 /// Somebody who always says the same, and how often that was.
 struct Fixed(Result<(), Refusal>, AtomicUsize);

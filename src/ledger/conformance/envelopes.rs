@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
 use crate::domain::OperationKind;
-use crate::ledger::{Allowance, Intent, Ledger, Permit, Settlement, State, Wait, Walk};
+use crate::ledger::{Allowance, EnvelopeRecord, Intent, Ledger, Permit, Settlement, State, Wait, Walk};
 
 pub(super) async fn an_intent_needs_the_lease_and_no_request_to_stop<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.begin(1, scene.mine).await, granted(1));
@@ -140,4 +141,74 @@ pub(super) async fn what_would_leave_too_late_by_its_slot_is_not_recorded_and_ta
     let Permit::Granted { envelope: 2, wait } = by(2, 100, Some(0.1)).await.unwrap() else { panic!("it may leave") };
     assert!(wait.time > Duration::from_secs(15));
     assert_eq!(scene.ledger.envelope_summaries(scene.run.key).await.unwrap().len(), 2);
+}
+
+/// Envelopes of a run whose calls reach the ledger together, as those of an engine do.
+pub(super) async fn what_is_begun_and_settled_at_once_comes_to_what_it_comes_to_one_after_another<L: Ledger>(
+    scene: Scene<L>,
+) {
+    const ENVELOPES: u32 = 40;
+    let begin = |envelope: u32, lease| scene.ledger.begin(scene.intent(envelope, lease));
+    // Who has not the run gets nothing, whoever asks beside them.
+    let some_without = (1..=ENVELOPES).flat_map(|n| [begin(n, scene.mine), begin(ENVELOPES + n, scene.forged())]);
+    let permits = join_all(some_without).await;
+    let mut numbers = Vec::new();
+    for pair in permits.chunks(2) {
+        match pair {
+            [Ok(Permit::Granted { envelope, wait: Wait::NONE }), Ok(Permit::Lost)] => numbers.push(*envelope),
+            other => panic!("{other:?}"),
+        }
+    }
+    let expected: Vec<u32> = (1..=ENVELOPES).collect();
+    assert_eq!(numbers, expected, "each has a number of its own, in the order in which they came");
+    for (record, number) in whole(&scene).await.iter().zip(1..) {
+        assert_eq!(
+            (record.envelope, record.rows[0].row.get(), record.rows[1].row.get()),
+            (number, number * 2, number * 2 + 1)
+        );
+        assert_eq!((record.kind, &record.settled), (OperationKind::ViberSms, &None));
+    }
+    // Those of who had it before are in doubt, and late answers about them are evidence.
+    let claim = scene.ledger.claim(&scene.hold, scene.run.key).await.unwrap();
+    assert_eq!(claim.doubtful, ENVELOPES as usize);
+    let lost = join_all((81..=90).map(|n| begin(n, scene.mine))).await;
+    assert!(lost.into_iter().all(|permit| permit.unwrap() == Permit::Lost));
+    let later = join_all((ENVELOPES + 1..=2 * ENVELOPES).map(|n| begin(n, claim.lease))).await;
+    assert!(later.into_iter().map(Result::unwrap).eq((ENVELOPES + 1..=2 * ENVELOPES).map(granted)));
+    let outcomes = |n: u32| match n % 3 {
+        0 => vec![accepted(), not_sent()],
+        1 => vec![rejected(), accepted()],
+        _ => vec![doubt(), doubt()],
+    };
+    let settle = |n: u32| {
+        let evidence = (n % 4 == 0).then(|| format!("the body of {n}"));
+        let settlement = Settlement { run: scene.run.key, envelope: n, outcomes: outcomes(n), evidence };
+        scene.ledger.settle(settlement)
+    };
+    // One comes twice.
+    let settled = join_all((1..=2 * ENVELOPES).chain([7]).map(settle)).await;
+    assert!(settled.iter().all(Result::is_ok), "{settled:?}");
+    for record in whole(&scene).await {
+        let (number, states) =
+            (record.envelope, record.settled.iter().flat_map(|(_, outcomes)| outcomes.iter().map(State::of)));
+        let late = number <= ENVELOPES;
+        let expected: Vec<State> = outcomes(number)
+            .iter()
+            .map(|outcome| match State::of(outcome) {
+                // What is only said not to have been sent proves nothing once it was in doubt.
+                State::Planned if late => State::InDoubt,
+                state => state,
+            })
+            .collect();
+        assert_eq!(states.collect::<Vec<_>>(), expected, "envelope {number}");
+        let evidence = scene.ledger.evidence(scene.run.key, number).await.unwrap();
+        assert_eq!(evidence, (number % 4 == 0).then(|| format!("the body of {number}")));
+    }
+    scene.ledger.request_stop(scene.run.key, true).await.unwrap();
+    let refused = join_all((81..=90).map(|n| begin(n, claim.lease))).await;
+    assert!(refused.into_iter().all(|permit| permit.unwrap() == Permit::StopRequested));
+}
+
+async fn whole<L: Ledger>(scene: &Scene<L>) -> Vec<EnvelopeRecord> {
+    scene.ledger.envelopes(scene.run.key, 1..=u32::MAX).await.unwrap()
 }

@@ -107,7 +107,8 @@ promises! {
         what_would_leave_too_late_by_its_slot_is_not_recorded_and_takes_none,
         a_walk_meets_every_envelope_once_and_in_order,
         every_envelope_has_a_number_of_its_own_whoever_begins_it,
-        an_envelope_keeps_the_kind_of_its_operations;
+        an_envelope_keeps_the_kind_of_its_operations,
+        what_is_begun_and_settled_at_once_comes_to_what_it_comes_to_one_after_another;
     blocks:
         processes_draw_rows_of_one_run_and_no_row_twice,
         an_identifier_of_a_block_is_its_rows_alone_and_leads_back_to_it,

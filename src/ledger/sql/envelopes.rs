@@ -12,11 +12,11 @@ use super::dialect::{self, Connection, Record};
 use super::numbers::Numbers;
 use super::runs::{self, instant};
 use super::statement::{self, query, scalar, small};
-use super::words::{parse, word};
+use super::words::parse;
+use super::written::{Head, NewEnvelope, Outcomes, within};
 use super::{blocks, bounds, contacts, events, left_out, pace, receipts, suppression};
 use crate::domain::{Addressee, Outcome, Purpose, Row};
-use crate::ledger::checksum::Checksum;
-use crate::ledger::pack::{pack, pack_costs, pack_outcomes, unpack, unpack_costs, unpack_outcomes};
+use crate::ledger::pack::{unpack, unpack_costs, unpack_outcomes};
 use crate::ledger::rules::{doubt, late, merge, owns, refusal, takes_slot};
 use crate::ledger::{
     Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, OPTED_OUT, Permit,
@@ -108,10 +108,22 @@ pub(super) async fn begin(
         }
         inserted = insert(connection, now, (envelope, &intent), true).await?;
     }
-    let Some((not_before, counts)) = inserted else { return Ok(Permit::Lost) };
+    let Some(said) = inserted else { return Ok(Permit::Lost) };
+    granted(connection, now, &numbers, (envelope, &intent), said).await
+}
+
+/// The permit of an envelope whose intent was inserted: until when the gateway wants nothing of the account, and whether it is
+/// kept when numbers get messages, is what the insertion said.
+pub(super) async fn granted(
+    connection: &mut Connection,
+    now: Now,
+    numbers: &Numbers,
+    (envelope, intent): (u32, &Intent),
+    (not_before, counts): (Option<i64>, bool),
+) -> Result<Permit, Failure> {
     numbers.count(intent.lease, envelope);
     if counts {
-        contacts::add(connection, now, envelope, &intent).await?;
+        contacts::add(connection, now, envelope, intent).await?;
     }
     let account = &intent.account;
     let wait = match takes_slot(account, not_before.unwrap_or(0), now.0) {
@@ -131,11 +143,8 @@ async fn insert(
     looked_at: bool,
 ) -> Result<Option<(Option<i64>, bool)>, Failure> {
     let Lease { run, epoch, .. } = intent.lease;
-    let Rows { first, last } = within(&intent.rows);
-    let packed = pack(&intent.rows)?;
-    let (kind, costs) = (word(&intent.kind)?, pack_costs(&intent.costs)?);
-    let head =
-        Head { run: run.0, envelope, epoch: epoch.0, begun_at: now.0, kind: Some(&kind), costs: costs.as_deref() };
+    let NewEnvelope { within: Rows { first, last }, packed, sum, kind, costs, .. } =
+        NewEnvelope::of(now, envelope, intent)?;
     let inserted = query(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind, costs)
          SELECT key, $1, $2, $3, $4, $5, $6, $7, $8, $13 FROM runs WHERE key = $9 AND NOT stop_requested
@@ -153,7 +162,7 @@ async fn insert(
     .bind(i64::from(first.get()))
     .bind(i64::from(last.get()))
     .bind(&packed)
-    .bind(head.sum((first.get(), last.get()), &packed).finish())
+    .bind(sum)
     .bind(&kind)
     .bind(run.0)
     .bind(&*intent.account.name)
@@ -163,75 +172,6 @@ async fn insert(
     .fetch_optional(&mut *connection)
     .await?;
     Ok(inserted.map(|row| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?))).transpose()?)
-}
-
-/// Between which rows these are.
-fn within(rows: &[SentRow]) -> Rows {
-    let rows = rows.iter().map(|sent| sent.row);
-    let first = rows.clone().min().unwrap_or(Row::HEADER);
-    Rows { first, last: rows.max().unwrap_or(first) }
-}
-
-/// What identifies the record of an intent.
-pub(super) struct Head<'a> {
-    run: i64,
-    pub(super) envelope: u32,
-    epoch: i64,
-    begun_at: i64,
-    /// Nothing in what was recorded before envelopes had a kind of their own.
-    kind: Option<&'a str>,
-    /// What its rows cost, packed; nothing where nobody knew.
-    costs: Option<&'a [u8]>,
-}
-
-impl Head<'_> {
-    pub(super) fn sum(&self, (first, last): (u32, u32), rows: &[u8]) -> Checksum {
-        let Self { run, envelope, epoch, begun_at, kind, costs } = *self;
-        let sum = Checksum::of("envelopes.rows")
-            .number(run)
-            .number(envelope)
-            .number(epoch)
-            .number(begun_at)
-            .number(first)
-            .number(last)
-            .bytes(rows);
-        costs.into_iter().fold(kind.into_iter().fold(sum, Checksum::text), Checksum::bytes)
-    }
-}
-
-/// What became of an envelope, ready to be written.
-pub(super) struct Outcomes {
-    run: RunId,
-    envelope: u32,
-    settled_at: i64,
-    packed: Vec<u8>,
-}
-
-impl Outcomes {
-    pub(super) fn new((run, envelope): (RunId, u32), now: Now, outcomes: &[Outcome]) -> Result<Self, LedgerError> {
-        Ok(Self { run, envelope, settled_at: now.0, packed: pack_outcomes(outcomes)? })
-    }
-
-    fn sum(run: i64, envelope: u32, settled_at: i64, packed: &[u8]) -> Checksum {
-        Checksum::of("envelopes.outcomes").number(run).number(envelope).number(settled_at).bytes(packed)
-    }
-
-    pub(super) async fn write(&self, connection: &mut Connection, evidence: Option<&str>) -> Result<(), Failure> {
-        let Self { run, envelope, settled_at, packed } = self;
-        query(
-            "UPDATE envelopes SET settled_at = $1, outcomes = $2, outcomes_sum = $3, evidence = COALESCE($4, evidence)
-             WHERE run = $5 AND envelope = $6",
-        )
-        .bind(settled_at)
-        .bind(packed)
-        .bind(Self::sum(run.0, *envelope, *settled_at, packed).finish())
-        .bind(evidence.map(dialect::text))
-        .bind(run.0)
-        .bind(i64::from(*envelope))
-        .execute(connection)
-        .await?;
-        Ok(())
-    }
 }
 
 /// Records outcomes. Where the envelope fell into doubt meanwhile, what is proven now takes its place.
@@ -245,7 +185,7 @@ pub(super) async fn settle(connection: &mut Connection, now: Now, settlement: Ar
     )
     .bind(settled.settled_at)
     .bind(&settled.packed)
-    .bind(Outcomes::sum(run.0, envelope, settled.settled_at, &settled.packed).finish())
+    .bind(settled.checksum())
     .bind(evidence.as_deref().map(dialect::text))
     .bind(run.0)
     .bind(i64::from(envelope))
@@ -342,19 +282,6 @@ pub(super) async fn evidence(reader: &mut Connection, run: RunId, envelope: u32)
         .fetch_optional(reader)
         .await?;
     Ok(evidence.flatten())
-}
-
-impl<'a> Head<'a> {
-    pub(super) fn of(row: &'a Record) -> Result<Self, Failure> {
-        Ok(Self {
-            run: row.try_get("run")?,
-            envelope: small(row, "envelope")?,
-            epoch: row.try_get("owner")?,
-            begun_at: row.try_get("begun_at")?,
-            kind: row.try_get("kind")?,
-            costs: row.try_get("costs")?,
-        })
-    }
 }
 
 pub(super) fn record(row: &Record) -> Result<EnvelopeRecord, Failure> {

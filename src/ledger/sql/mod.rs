@@ -12,6 +12,7 @@ mod envelopes;
 mod events;
 mod figures;
 mod forgetting;
+mod gathered;
 mod guard;
 mod hooks;
 mod hosts;
@@ -34,6 +35,7 @@ mod suppression;
 mod upkeep;
 mod words;
 mod writer;
+mod written;
 
 pub(in crate::ledger) use change::{Failure, Now};
 pub(in crate::ledger) use numbers::Numbers;

@@ -13,6 +13,7 @@ use super::dialect::{Adapter, Connection, Lock};
 use super::look::look;
 use super::places::{self, Place};
 use super::runs::Stage;
+use super::writer::Work;
 use super::{envelopes, events, guard, hosts, left_out, pace, runs, stops};
 use crate::domain::MessageId;
 use crate::ledger::rules::held;
@@ -123,17 +124,14 @@ impl Ledger for Adapter {
     }
 
     fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
-        let (numbers, intent) = (self.numbers.clone(), Arc::new(intent));
+        let intent = Arc::new(intent);
         Box::pin(async move {
             self.be_heard(intent.lease.epoch).await?;
             // Nothing that is begun by a right that was lost could leave: it would be begun again and again.
             if !self.still_has(intent.lease.epoch) {
                 return Ok(Permit::Lost);
             }
-            self.write(move |connection, now| {
-                Box::pin(envelopes::begin(connection, now, numbers.clone(), intent.clone()))
-            })
-            .await
+            self.write_gathered(|permit| Work::Begin(intent, permit)).await
         })
     }
 
@@ -143,7 +141,7 @@ impl Ledger for Adapter {
 
     fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
         let settlement = Arc::new(settlement);
-        Box::pin(self.write(move |connection, now| Box::pin(envelopes::settle(connection, now, settlement.clone()))))
+        Box::pin(self.write_gathered(|kept| Work::Settle(settlement, kept)))
     }
 
     fn retire(&self, run: RunId) -> LedgerFuture<'_, ()> {

@@ -9,10 +9,11 @@ use tokio::task::JoinHandle;
 
 use super::change::{Failure, Now};
 use super::dialect::{Adapter, Connection, Pen, failed};
+use super::gathered;
 use super::numbers::Numbers;
 use crate::failpoint;
-use crate::ledger::LedgerError;
 use crate::ledger::mark::Mark;
+use crate::ledger::{Intent, LedgerError, Permit, Settlement};
 
 /// The most changes in one commit.
 const LARGEST_COMMIT: usize = 64;
@@ -28,8 +29,18 @@ type Acknowledge = Box<dyn FnOnce(Result<(), LedgerError>) + Send>;
 
 /// A change that waits for its transaction.
 struct Change {
-    apply: Apply,
+    work: Work,
     acknowledge: Acknowledge,
+}
+
+/// What a change is, and where what it came to is put.
+pub(super) enum Work {
+    /// It is made by itself.
+    Alone(Apply),
+    /// Made with others of its kind: the intent of an envelope.
+    Begin(Arc<Intent>, Arc<LastValue<Permit>>),
+    /// Made with others of its kind: the outcomes of an envelope.
+    Settle(Arc<Settlement>, Arc<LastValue<()>>),
 }
 
 /// Hears how long a commit took.
@@ -57,17 +68,33 @@ impl Adapter {
         T: Send + 'static,
         F: for<'c> FnMut(&'c mut Connection, Now) -> BoxFuture<'c, Result<T, Failure>> + Send + 'static,
     {
+        let place = Arc::clone(&self.place);
+        self.write_gathered(move |kept| {
+            Work::Alone(Box::new(move |connection, now| {
+                let (result, place, kept) = (change(connection, now), Arc::clone(&place), Arc::clone(&kept));
+                Box::pin(
+                    async move { result.await.map(|value| kept.put(value)).map_err(|failure| failed(&place, failure)) },
+                )
+            }))
+        })
+        .await
+    }
+
+    /// Does some work in the next transaction, with what else is to be done in it, and returns what it put aside once that is
+    /// durable.
+    pub(super) async fn write_gathered<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Arc<LastValue<T>>) -> Work,
+    ) -> Result<T, LedgerError> {
         // Each commit would bring it nearer to the mark, until it passes for the newest.
         self.newest()?;
         let open = async || {
-            Ok::<_, LedgerError>(Writer::start(self.pen().await?, self.numbers.clone(), Arc::clone(&self.on_commit)))
+            let (numbers, on_commit) = (self.numbers.clone(), Arc::clone(&self.on_commit));
+            Ok::<_, LedgerError>(Writer::start(self.pen().await?, numbers, on_commit, Arc::clone(&self.place)))
         };
         let writer = self.writer.get_or_try_init(open).await?;
-        let place = Arc::clone(&self.place);
-        let written = writer.write(move |connection, now| {
-            let (result, place) = (change(connection, now), Arc::clone(&place));
-            Box::pin(async move { result.await.map_err(|failure| failed(&place, failure)) })
-        });
+        let value = Arc::new(LastValue::default());
+        let written = writer.write(work(Arc::clone(&value)), value);
         // A disk that hangs is a failure too: what was asked may still be done, but nobody builds on it.
         tokio::time::timeout(LONGEST_WRITE, written).await.unwrap_or_else(|_| {
             let reason = format!("nothing was written for {} s", LONGEST_WRITE.as_secs());
@@ -83,31 +110,21 @@ impl Adapter {
 
 impl Writer {
     /// Starts the task that owns the pen; it ends when the handle is closed or dropped.
-    fn start(pen: Pen, numbers: Numbers, on_commit: OnCommit) -> Self {
+    fn start(pen: Pen, numbers: Numbers, on_commit: OnCommit, place: Arc<str>) -> Self {
         let (changes, receiver) = mpsc::channel(LARGEST_COMMIT);
         let failed = Arc::new(OnceLock::new());
-        let ended = tokio::spawn(write_all((pen, numbers), receiver, on_commit, Arc::clone(&failed)));
+        let ended = tokio::spawn(write_all((pen, numbers, place), receiver, on_commit, Arc::clone(&failed)));
         Self { task: Mutex::new(Some(Task { changes, ended })), failed }
     }
 
-    /// Applies a change in a transaction and returns its value once the commit is durable.
-    async fn write<T, F>(&self, mut change: F) -> Result<T, LedgerError>
-    where
-        T: Send + 'static,
-        F: for<'c> FnMut(&'c mut Connection, Now) -> BoxFuture<'c, Result<T, LedgerError>> + Send + 'static,
-    {
+    /// Does some work in a transaction and returns the value that it put aside once the commit is durable.
+    async fn write<T: Send + 'static>(&self, work: Work, value: Arc<LastValue<T>>) -> Result<T, LedgerError> {
         let (sender, receiver) = oneshot::channel();
-        let value = Arc::new(LastValue::default());
-        let kept = Arc::clone(&value);
-        let apply: Apply = Box::new(move |connection, now| {
-            let (result, kept) = (change(connection, now), Arc::clone(&kept));
-            Box::pin(async move { result.await.map(|value| kept.put(value)) })
-        });
         let acknowledge: Acknowledge = Box::new(move |committed| {
             let _ = sender.send(committed.and_then(|()| value.take().ok_or(LedgerError::Closed)));
         });
         let changes = self.task.lock().await.as_ref().map(|task| task.changes.clone());
-        let change = Change { apply, acknowledge };
+        let change = Change { work, acknowledge };
         changes.ok_or(LedgerError::Closed)?.send(change).await.map_err(|_| self.closed())?;
         receiver.await.map_err(|_| self.closed())?
     }
@@ -130,7 +147,7 @@ impl Writer {
 }
 
 /// What the last attempt at a change came to.
-struct LastValue<T>(std::sync::Mutex<Option<T>>);
+pub(super) struct LastValue<T>(std::sync::Mutex<Option<T>>);
 
 impl<T> Default for LastValue<T> {
     fn default() -> Self {
@@ -149,7 +166,7 @@ impl<T> LastValue<T> {
 }
 
 async fn write_all(
-    (mut pen, numbers): (Pen, Numbers),
+    (mut pen, numbers, place): (Pen, Numbers, Arc<str>),
     mut receiver: mpsc::Receiver<Change>,
     on_commit: OnCommit,
     failed: Arc<OnceLock<LedgerError>>,
@@ -157,7 +174,7 @@ async fn write_all(
     let mut waiting = Vec::with_capacity(LARGEST_COMMIT);
     while receiver.recv_many(&mut waiting, LARGEST_COMMIT).await > 0 {
         let began = Instant::now();
-        let committed = commit((&mut pen, &numbers), &mut waiting).await;
+        let committed = commit((&mut pen, &numbers, &place), &mut waiting).await;
         on_commit(began.elapsed());
         // Whoever hears of a commit may build on it, so the mark knows of it first.
         let followed = committed.and_then(|mark| pen.follow(mark));
@@ -179,10 +196,13 @@ async fn write_all(
 /// Applies changes in one transaction and counts the commit. On a failure all of them fail, those applied before too.
 ///
 /// Where the database went away and kept nothing, they are applied once more to what it knows when it is there again.
-async fn commit((pen, numbers): (&mut Pen, &Numbers), changes: &mut [Change]) -> Result<Mark, LedgerError> {
+async fn commit(
+    (pen, numbers, place): (&mut Pen, &Numbers, &str),
+    changes: &mut [Change],
+) -> Result<Mark, LedgerError> {
     let began = Instant::now();
     loop {
-        let committed = attempt((pen, numbers), changes).await;
+        let committed = attempt((pen, numbers, place), changes).await;
         if committed.is_ok() {
             return committed;
         }
@@ -193,12 +213,43 @@ async fn commit((pen, numbers): (&mut Pen, &Numbers), changes: &mut [Change]) ->
     }
 }
 
-async fn attempt((pen, numbers): (&mut Pen, &Numbers), changes: &mut [Change]) -> Result<Mark, LedgerError> {
+async fn attempt(
+    (pen, numbers, place): (&mut Pen, &Numbers, &str),
+    changes: &mut [Change],
+) -> Result<Mark, LedgerError> {
     pen.begin().await?;
     numbers.turn();
-    for change in changes.iter_mut() {
+    let (mut settlements, mut intents) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+    for change in changes.iter() {
+        match &change.work {
+            Work::Alone(_) => {}
+            Work::Settle(settlement, kept) => {
+                settlements.0.push(Arc::clone(settlement));
+                settlements.1.push(Arc::clone(kept));
+            }
+            Work::Begin(intent, permit) => {
+                intents.0.push(Arc::clone(intent));
+                intents.1.push(Arc::clone(permit));
+            }
+        }
+    }
+    // What is known of envelopes counts for whatever is done, and whatever is done for those that are about to leave.
+    if !settlements.0.is_empty() {
         let (connection, now) = pen.at_work()?;
-        (change.apply)(connection, now).await?;
+        gathered::settle(connection, now, &settlements.0).await.map_err(|failure| failed(place, failure))?;
+        settlements.1.iter().for_each(|kept| kept.put(()));
+    }
+    for change in changes.iter_mut() {
+        if let Work::Alone(apply) = &mut change.work {
+            let (connection, now) = pen.at_work()?;
+            apply(connection, now).await?;
+        }
+    }
+    if !intents.0.is_empty() {
+        let (connection, now) = pen.at_work()?;
+        let permits = gathered::begin(connection, now, numbers, &intents.0).await;
+        let permits = permits.map_err(|failure| failed(place, failure))?;
+        intents.1.iter().zip(permits).for_each(|(kept, permit)| kept.put(permit));
     }
     pen.commit().await
 }

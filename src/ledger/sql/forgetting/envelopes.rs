@@ -5,8 +5,9 @@ use sqlx::Row as _;
 
 use super::super::change::{Failure, Now};
 use super::super::dialect::Connection;
-use super::super::envelopes::{Head, Outcomes, record};
+use super::super::envelopes::record;
 use super::super::statement::{query, small};
+use super::super::written::{Head, Outcomes};
 use crate::ledger::RunId;
 use crate::ledger::pack::pack;
 use crate::ledger::rules::Forgotten;
