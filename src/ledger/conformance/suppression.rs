@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use jiff::Timestamp;
 
 use super::scene::*;
@@ -120,6 +121,10 @@ pub(super) async fn an_opt_out_before_an_intent_leaves_its_row_out_whatever_was_
     rest.rows.retain(|sent| sent.row != Row::new(4));
     assert_eq!(scene.ledger.begin(rest).await.unwrap(), granted(2));
     assert_eq!(scene.begin(3, scene.mine).await, granted(3), "the list changed, and nobody of this envelope is on it");
+    scene.ledger.suppress(vec![opt_out(13)]).await.unwrap();
+    let at_once = join_all((4..=9).map(|n| scene.ledger.begin(scene.intent(n, scene.mine)))).await;
+    let expected = [granted(4), granted(5), Permit::OptedOut(vec![Row::new(13)]), granted(6), granted(7), granted(8)];
+    assert_eq!(at_once.into_iter().map(Result::unwrap).collect::<Vec<_>>(), expected);
 }
 
 pub(super) async fn rows_are_left_out_for_a_reason_by_whoever_has_the_run<L: Ledger>(scene: Scene<L>) {
