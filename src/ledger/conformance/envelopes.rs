@@ -181,7 +181,7 @@ pub(super) async fn what_is_begun_and_settled_at_once_comes_to_what_it_comes_to_
         _ => vec![doubt(), doubt()],
     };
     let settle = |n: u32| {
-        let evidence = (n % 4 == 0).then(|| format!("the body of {n}"));
+        let evidence = n.is_multiple_of(4).then(|| format!("the body of {n}"));
         let settlement = Settlement { run: scene.run.key, envelope: n, outcomes: outcomes(n), evidence };
         scene.ledger.settle(settlement)
     };
@@ -202,7 +202,7 @@ pub(super) async fn what_is_begun_and_settled_at_once_comes_to_what_it_comes_to_
             .collect();
         assert_eq!(states.collect::<Vec<_>>(), expected, "envelope {number}");
         let evidence = scene.ledger.evidence(scene.run.key, number).await.unwrap();
-        assert_eq!(evidence, (number % 4 == 0).then(|| format!("the body of {number}")));
+        assert_eq!(evidence, number.is_multiple_of(4).then(|| format!("the body of {number}")));
     }
     scene.ledger.request_stop(scene.run.key, true).await.unwrap();
     let refused = join_all((81..=90).map(|n| begin(n, claim.lease))).await;
