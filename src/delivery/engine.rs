@@ -299,7 +299,8 @@ impl Engine {
     /// Asks what became of queued messages; those that were refused after all are recorded as such.
     async fn ask(&mut self, number: u32, queued: &[QueuedMessage], deadline: Instant) -> Result<(), Stop> {
         if !std::mem::replace(&mut self.asking_told, true) {
-            let at_most = deadline.saturating_duration_since(Instant::now());
+            let at_most = deadline.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
+            let at_most = Duration::from_secs(at_most as u64);
             (self.route.observer)(DeliveryEvent::Asking { at_most });
         }
         let learned = tokio::select! {

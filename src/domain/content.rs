@@ -47,10 +47,7 @@ impl Content<Cow<'_, str>> {
     /// The same with texts of its own.
     #[must_use]
     pub fn owned(&self) -> Content<Cow<'static, str>> {
-        match self.try_map(|text| Ok::<_, Infallible>(Cow::Owned(text.to_string()))) {
-            Ok(content) => content,
-            Err(never) => match never {},
-        }
+        self.map(|text| Cow::Owned(text.to_string()))
     }
 }
 
@@ -69,6 +66,14 @@ impl<T> Content<T> {
     }
 
     /// The same content with each text turned into another form by `f`.
+    pub fn map<'a, U>(&'a self, mut f: impl FnMut(&'a T) -> U) -> Content<U> {
+        match self.try_map(|text| Ok::<_, Infallible>(f(text))) {
+            Ok(content) => content,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The same, as long as `f` can.
     ///
     /// # Errors
     /// The first error of `f`.

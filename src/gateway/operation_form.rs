@@ -5,7 +5,6 @@
 //! holds it to what encoding each operation gives.
 
 use std::cell::{Cell, RefCell};
-use std::convert::Infallible;
 use std::io;
 
 use serde::{Serialize, Serializer};
@@ -43,16 +42,10 @@ impl OperationForm {
     pub fn of(content: &Content<TextSource<'_>>) -> Self {
         let seen = Seen::default();
         let hole = |hole| Part::Hole(hole, &seen);
-        let parts = content.try_map(|source| {
-            Ok::<_, Infallible>(match *source {
-                TextSource::Same(text) => Part::Text(text),
-                TextSource::Filled(place) => hole(Hole::Text(place)),
-            })
+        let parts = content.map(|source| match *source {
+            TextSource::Same(text) => Part::Text(text),
+            TextSource::Filled(place) => hole(Hole::Text(place)),
         });
-        let parts = match parts {
-            Ok(parts) => parts,
-            Err(never) => match never {},
-        };
         let mut json = Counted { bytes: Vec::new(), count: &seen.count };
         json_api::write(&mut json, (&hole(Hole::Id), &hole(Hole::Phone)), &parts);
         let (mut pieces, mut copied) = (Vec::new(), 0);

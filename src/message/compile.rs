@@ -10,7 +10,7 @@ use super::filled::FilledText;
 use super::judge::{Judge, Needs, wrong_vars};
 use super::lex::is_constant;
 use super::library::{Analysis, Library, Load};
-use super::messages::{MessageText, Messages, Piece};
+use super::messages::{Messages, Piece, numbered};
 use super::meter::MeteredSource;
 use super::metered_text::{MeteredText, MeteredTexts, key, place_of};
 use super::names::{Names, Reach};
@@ -51,35 +51,10 @@ pub fn compile(
         }
         None => Piece::Constant(FilledText { filled: text.source.clone(), plain: None }),
     };
-    let (content, texts) = numbered(content, piece)?;
+    let (content, texts) = numbered(content, piece);
     let (context, cells) = (context(names, &needs), Cells::of(names, &needs));
     let interpreted = texts.iter().any(|text| matches!(text.piece, Piece::Template { segments: None, .. }));
     Ok(Messages { tera, content, texts, metered, context, cells, includes, interpreted })
-}
-
-/// A content with the place of each text, and what becomes them by their places.
-fn numbered(
-    content: &Content<Text>,
-    piece: impl Fn(&Text) -> Piece,
-) -> Result<(Content<usize>, Vec<MessageText>), Vec<TextProblem>> {
-    let mut pieces = Vec::new();
-    let content = content.try_map(|text| {
-        pieces.push(Some(piece(text)));
-        Ok::<_, Vec<TextProblem>>(pieces.len() - 1)
-    })?;
-    let mut texts = Vec::with_capacity(pieces.len());
-    let places =
-        content.stages.iter().enumerate().flat_map(|(index, stage)| stage.texts().map(move |text| (index, text)));
-    for (stage, (field, &place)) in places {
-        let Some(mut piece) = pieces.get_mut(place).and_then(Option::take) else { continue };
-        if let Piece::Constant(constant) = &mut piece {
-            constant.make_plain(&content.stages[stage], field);
-        }
-        texts.push((place, MessageText { stage, field, piece }));
-    }
-    texts.sort_by_key(|(place, _)| *place);
-    let texts = texts.into_iter().map(|(_, text)| text).collect();
-    Ok((content, texts))
 }
 
 /// Renders a text that is the same for the whole campaign: it sees only vars, `campaign` and

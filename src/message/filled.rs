@@ -1,7 +1,6 @@
 //! A message whose texts are filled for one row.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 
 use super::messages::Messages;
 use crate::domain::{Channel, Content, Field, Stage};
@@ -66,11 +65,7 @@ impl<'r> FilledMessage<'r> {
     #[must_use]
     pub fn content(self) -> Content<Cow<'r, str>> {
         let text = |place: &usize| self.texts.get(*place).map_or("", |text| text.filled.as_str());
-        let content = self.messages.content.try_map(|place| Ok::<_, Infallible>(Cow::Borrowed(text(place))));
-        let mut content = match content {
-            Ok(content) => content,
-            Err(never) => match never {},
-        };
+        let mut content = self.messages.content.map(|place| Cow::Borrowed(text(place)));
         content.stages.iter_mut().for_each(Stage::make_plain);
         content
     }

@@ -10,7 +10,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::convert::Infallible;
 use std::ops::Range;
 
 use tera::{Context, Kwargs, State, Tera, Value};
@@ -77,11 +76,7 @@ impl Content<MarkedText> {
     /// A message of which nobody asks what came from where.
     #[must_use]
     pub fn unmarked(content: &Content<Cow<'_, str>>) -> Self {
-        let unmarked = content.try_map(|text| Ok::<_, Infallible>(MarkedText::same_for_all(text)));
-        match unmarked {
-            Ok(unmarked) => unmarked,
-            Err(never) => match never {},
-        }
+        content.map(|text| MarkedText::same_for_all(text))
     }
 }
 
@@ -129,26 +124,15 @@ impl Marker<'_> {
         content: &Content<Cow<'_, str>>,
     ) -> Content<MarkedText> {
         let known = self.messages.cells.bring(&mut self.context, row, field).is_ok();
-        let mut pieces = Vec::new();
-        let _ = self.messages.content.try_map(|&place| {
-            pieces.push(&self.messages.texts[place].piece);
-            Ok::<_, Infallible>(())
-        });
-        // Both are the same content, whose texts come in the same order.
-        let mut pieces = pieces.into_iter();
-        let marked = content.try_map(|text| {
-            Ok::<_, Infallible>(match pieces.next() {
-                Some(Piece::Template { key, .. }) => {
-                    let again = if known { self.fill(key) } else { None };
-                    again.and_then(|again| fitted(&again, text)).unwrap_or_else(|| MarkedText::all_of(text))
-                }
-                Some(Piece::Constant(_)) | None => MarkedText::same_for_all(text),
-            })
-        });
-        match marked {
-            Ok(marked) => marked,
-            Err(never) => match never {},
-        }
+        // Texts are numbered in the order in which a content of the same form has them.
+        let mut pieces = self.messages.texts.iter().map(|text| &text.piece);
+        content.map(|text| match pieces.next() {
+            Some(Piece::Template { key, .. }) => {
+                let again = if known { self.fill(key) } else { None };
+                again.and_then(|again| fitted(&again, text)).unwrap_or_else(|| MarkedText::all_of(text))
+            }
+            Some(Piece::Constant(_)) | None => MarkedText::same_for_all(text),
+        })
     }
 
     fn fill(&mut self, key: &str) -> Option<String> {

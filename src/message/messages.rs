@@ -1,7 +1,6 @@
 //! Compiled messages: what all rows share.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::fmt;
 
 use tera::{Context, Tera};
@@ -11,7 +10,7 @@ use super::filled::FilledText;
 use super::metered_text::MeteredTexts;
 use super::render::Renderer;
 use super::segments::Segments;
-use crate::domain::{Content, Field, TextSource};
+use crate::domain::{Content, Field, Text, TextSource};
 
 /// The messages of a campaign, ready to be filled row by row.
 #[derive(Clone)]
@@ -64,16 +63,10 @@ impl Messages {
     /// What a message says, with what everybody gets of its texts as it leaves.
     #[must_use]
     pub fn sources(&self) -> Content<TextSource<'_>> {
-        let sources = self.content.try_map(|&place| {
-            Ok::<_, Infallible>(match self.texts.get(place).map(|text| &text.piece) {
-                Some(Piece::Constant(text)) => TextSource::Same(text.sent()),
-                Some(Piece::Template { .. }) | None => TextSource::Filled(place),
-            })
-        });
-        match sources {
-            Ok(sources) => sources,
-            Err(never) => match never {},
-        }
+        self.content.map(|&place| match self.texts.get(place).map(|text| &text.piece) {
+            Some(Piece::Constant(text)) => TextSource::Same(text.sent()),
+            Some(Piece::Template { .. }) | None => TextSource::Filled(place),
+        })
     }
 
     /// The columns that the texts use as if something always stood there, each as a text names it.
@@ -99,6 +92,27 @@ impl Messages {
     pub fn includes(&self) -> &[(String, String)] {
         &self.includes
     }
+}
+
+/// A content with the place of each text, and what becomes them by their places.
+pub(super) fn numbered(content: &Content<Text>, piece: impl Fn(&Text) -> Piece) -> (Content<usize>, Vec<MessageText>) {
+    let mut pieces = Vec::new();
+    let content = content.map(|text| {
+        pieces.push(Some(piece(text)));
+        pieces.len() - 1
+    });
+    let mut texts = Vec::with_capacity(pieces.len());
+    let stages = content.stages.iter().enumerate();
+    for (stage, (field, &place)) in stages.flat_map(|(index, stage)| stage.texts().map(move |text| (index, text))) {
+        let Some(mut piece) = pieces.get_mut(place).and_then(Option::take) else { continue };
+        if let Piece::Constant(constant) = &mut piece {
+            constant.make_plain(&content.stages[stage], field);
+        }
+        texts.push((place, MessageText { stage, field, piece }));
+    }
+    texts.sort_by_key(|(place, _)| *place);
+    let texts = texts.into_iter().map(|(_, text)| text).collect();
+    (content, texts)
 }
 
 #[cfg(test)]

@@ -56,6 +56,27 @@ fn a_page_is_in_the_language_that_the_browser_wants() {
 }
 
 #[test]
+fn whatever_is_of_a_run_is_told_by_the_clock_of_its_campaign() {
+    let gateway = refusing("No route", |row| row == 3);
+    // No other zone has its minutes.
+    let sale = campaign().to(4).top("timezone: Asia/Kathmandu").through(&gateway).write();
+    sale.run(&["--keep-going"]).exits(3);
+    let sent: jiff::Timestamp = sale.results().rows[0]["submitted_at"].parse().expect("a time");
+    let there = sent.in_tz("Asia/Kathmandu").expect("a zone").strftime("%H:%M").to_string();
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    for path in ["/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/2"] {
+        let page = browser.page(path);
+        assert!(page.one("footer").words().contains("Asia/Kathmandu"), "{path}: {}", page.one("footer").words());
+        assert!(path == "/runs/sale@1" || main(&page).contains(&there), "{path}: {there} {}", main(&page));
+    }
+    assert!(!browser.page("/").one("footer").words().contains("Asia/Kathmandu"));
+    let page = browser.page("/runs/sale@1");
+    let links = page.all("a").into_iter().filter(|link| link.attribute("href") == "/runs/sale@1/rows?state=rejected");
+    assert_eq!(links.count(), 2, "from its rows by state, and from what failed");
+}
+
+#[test]
 fn rows_by_state_come_a_page_at_a_time_and_each_row_once() {
     let gateway = refusing("No route", |row| row % 4 == 3);
     let sale = campaign().to(300).batches_of(60).through(&gateway).write();
