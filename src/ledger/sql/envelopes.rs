@@ -13,7 +13,7 @@ use super::numbers::Numbers;
 use super::runs::{self, instant};
 use super::statement::{self, query, scalar, small};
 use super::words::parse;
-use super::written::{Head, NewEnvelope, Outcomes, within};
+use super::written::{Head, NewEnvelope, Outcomes, has_no_outcomes, within};
 use super::{blocks, bounds, contacts, events, left_out, pace, receipts, suppression};
 use crate::domain::{Addressee, Outcome, Purpose, Row};
 use crate::ledger::pack::{unpack, unpack_costs, unpack_outcomes};
@@ -179,10 +179,11 @@ pub(super) async fn settle(connection: &mut Connection, now: Now, settlement: Ar
     let Settlement { run, envelope, outcomes, evidence } = &*settlement;
     let (run, envelope) = (*run, *envelope);
     let settled = Outcomes::new((run, envelope), now, outcomes)?;
-    let changed = query(
+    let changed = query(concat!(
         "UPDATE envelopes SET settled_at = $1, outcomes = $2, outcomes_sum = $3, evidence = $4
-         WHERE run = $5 AND envelope = $6 AND settled_at IS NULL",
-    )
+         WHERE run = $5 AND envelope = $6 AND ",
+        has_no_outcomes!()
+    ))
     .bind(settled.settled_at)
     .bind(&settled.packed)
     .bind(settled.checksum())

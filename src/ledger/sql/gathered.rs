@@ -14,7 +14,7 @@ use super::dialect::{self, Connection, Database};
 use super::envelopes::{self, granted};
 use super::numbers::Numbers;
 use super::statement::small;
-use super::written::{NewEnvelope, Outcomes};
+use super::written::{NewEnvelope, Outcomes, has_no_outcomes};
 use crate::domain::Purpose;
 use crate::ledger::{Intent, Permit, RunId, Settlement};
 
@@ -60,9 +60,11 @@ async fn settle_together(
             .push_bind(outcomes.checksum())
             .push_bind(settlement.evidence.as_deref().map(dialect::text));
     });
-    statement.push(
-        ") AS given WHERE run = given.column1 AND envelope = given.column2 AND settled_at IS NULL RETURNING run, envelope",
-    );
+    statement.push(concat!(
+        ") AS given WHERE run = given.column1 AND envelope = given.column2 AND ",
+        has_no_outcomes!(),
+        " RETURNING run, envelope"
+    ));
     let settled = statement.build().persistent(dialect::REMEMBERS).fetch_all(connection).await?;
     settled.iter().map(|row| Ok((RunId(row.try_get(0)?), small(row, 1)?))).collect()
 }

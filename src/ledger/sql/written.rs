@@ -81,6 +81,15 @@ impl<'a> Head<'a> {
     }
 }
 
+/// Whether an envelope has no outcomes yet. Not `settled_at IS NULL`: PostgreSQL would look for it in the index of those, which
+/// has an entry of each that was settled since the last vacuum, and not by its number.
+macro_rules! has_no_outcomes {
+    () => {
+        "COALESCE(settled_at, -1) = -1"
+    };
+}
+pub(super) use has_no_outcomes;
+
 /// What became of an envelope, ready to be written.
 pub(super) struct Outcomes {
     run: RunId,
