@@ -53,8 +53,7 @@ pub fn compile(
     };
     let (content, texts) = numbered(content, piece);
     let (context, cells) = (context(names, &needs), Cells::of(names, &needs));
-    let interpreted = texts.iter().any(|text| matches!(text.piece, Piece::Template { segments: None, .. }));
-    Ok(Messages { tera, content, texts, metered, context, cells, includes, interpreted })
+    Ok(Messages { tera, content, texts, metered, context, cells, includes })
 }
 
 /// Renders a text that is the same for the whole campaign: it sees only vars, `campaign` and

@@ -18,14 +18,13 @@ pub struct Messages {
     pub(super) tera: Tera,
     /// What a message says, with the place of each text among `texts`.
     pub(super) content: Content<usize>,
+    /// The texts by their places.
     pub(super) texts: Vec<MessageText>,
     pub(super) metered: MeteredTexts,
     /// What is the same for all rows.
     pub(super) context: Context,
     pub(super) cells: Cells,
     pub(super) includes: Vec<(String, String)>,
-    /// Whether tera fills some of the texts.
-    pub(super) interpreted: bool,
 }
 
 /// A text of a message.

@@ -20,6 +20,8 @@ pub struct Renderer<'m> {
     buffer: Vec<u8>,
     /// The texts of the last row by their places, and those that everybody gets.
     texts: Vec<FilledText>,
+    /// Whether tera fills some of them.
+    interprets: bool,
 }
 
 /// Why a row has no message; `Display` gives the reason in plain words, without any cell.
@@ -67,7 +69,8 @@ impl<'m> Renderer<'m> {
             Piece::Template { .. } => FilledText::default(),
         };
         let texts = messages.texts.iter().map(text).collect();
-        Self { messages, context: messages.context.clone(), buffer: Vec::new(), texts }
+        let interprets = messages.texts.iter().any(|text| matches!(text.piece, Piece::Template { segments: None, .. }));
+        Self { messages, context: messages.context.clone(), buffer: Vec::new(), texts, interprets }
     }
 
     /// The message for one row; `field` gives the cell of a column, "" where there is none.
@@ -77,8 +80,8 @@ impl<'m> Renderer<'m> {
     /// # Errors
     /// Why this row has no message.
     pub fn render<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<FilledMessage<'_>, Invalid> {
-        let Self { messages, context, buffer, texts } = self;
-        if messages.interpreted {
+        let Self { messages, context, buffer, texts, interprets } = self;
+        if *interprets {
             messages.cells.bring(context, row, &field)?;
         } else {
             messages.cells.fit(&field)?;
@@ -138,8 +141,9 @@ pub(super) fn invalid(error: &Error, name: &str, metered: &MeteredTexts) -> Inva
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Extra, OperationKind, Stage, Telegram};
-    use crate::message::fixtures::{CELLS, messages, rendered};
+    use crate::domain::{Extra, OperationKind, Stage, Telegram, Text};
+    use crate::message::compile;
+    use crate::message::fixtures::{CELLS, messages, names, rendered, sms as sms_content};
 
     #[test]
     fn a_text_sees_columns_vars_and_our_own_names_and_nothing_is_escaped() {
@@ -195,15 +199,12 @@ mod tests {
     #[test]
     fn a_message_is_judged_by_each_of_its_stages() {
         let judged = |sms: &str, code: &str| {
-            let mut content = crate::message::fixtures::sms("Olena", sms);
-            let message = crate::domain::Text { name: "telegram.message".into(), source: code.into() };
+            let mut content = sms_content("Olena", sms);
+            let message = Text { name: "telegram.message".into(), source: code.into() };
             let telegram = Telegram { message, lifetime: None, fields: Extra::new() };
             (content.kind, content.stages) =
                 (OperationKind::Pipeline, content.stages.into_iter().chain([Stage::Telegram(telegram)]).collect());
-            let messages = crate::message::compile(&content, &crate::message::fixtures::names(), &mut |_| {
-                Err("there is none".to_owned())
-            });
-            let messages = messages.unwrap();
+            let messages = compile(&content, &names(), &mut |_| Err("there is none".to_owned())).unwrap();
             let rendered = messages.renderer().render(Row::new(2), |_| "?").map(drop);
             rendered.map_err(|invalid| invalid.to_string())
         };

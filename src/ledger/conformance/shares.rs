@@ -6,6 +6,7 @@ use crate::ledger::{
     Intent, Lease, Ledger, Ownership, Permit, Progress, Rows, RunEnd, RunFilter, Seat, Settlement, Share, State,
     StopKind,
 };
+use futures_util::future::join_all;
 
 fn rows(first: u32, last: u32) -> Rows {
     Rows { first: Row::new(first), last: Row::new(last) }
@@ -124,6 +125,19 @@ pub(super) async fn nobody_begins_what_is_not_of_one_share_of_its_own<L: Ledger>
         assert_eq!(scene.begin_rows(one.lease, &rows).await, Permit::Lost, "{rows:?}");
     }
     assert_eq!(scene.begin_rows(one.lease, &[6, 7]).await, granted(1));
+    let at_once = join_all([[4], [2], [8], [3], [5]].iter().map(|rows| scene.begin_rows(one.lease, rows))).await;
+    match at_once.as_slice() {
+        [
+            Permit::Lost,
+            Permit::Granted { envelope: first, .. },
+            Permit::Lost,
+            Permit::Granted { envelope: next, .. },
+            Permit::Lost,
+        ] => {
+            assert!(1 < *first && first < next, "each has a number of its own");
+        }
+        other => panic!("{other:?}"),
+    }
     let learnt = vec![event(6, 1, not_sent_after_all())];
     assert_eq!(scene.record(two.lease, learnt.clone()).await, Ownership::Lost);
     assert_eq!(scene.record(one.lease, learnt).await, Ownership::Held, "whoever has the row learns of it");

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
-use sqlx::Row as _;
+use sqlx::{QueryBuilder, Row as _};
 
 use super::change::{Failure, Now};
-use super::dialect::{self, Connection, Record};
+use super::dialect::{self, Connection, Database, Record};
 use super::numbers::Numbers;
 use super::runs::{self, instant};
 use super::statement::{self, query, scalar, small};
@@ -19,8 +19,8 @@ use crate::domain::{Addressee, Outcome, Purpose, Row};
 use crate::ledger::pack::{unpack, unpack_costs, unpack_outcomes};
 use crate::ledger::rules::{doubt, late, merge, owns, refusal, takes_slot};
 use crate::ledger::{
-    Activity, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, OPTED_OUT, Permit,
-    RowEvents, RowStates, Rows, RunId, SentRow, Settlement, Wait,
+    Activity, Allowance, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, OPTED_OUT,
+    Permit, RowEvents, RowStates, Rows, RunId, SentRow, Settlement, Wait,
 };
 
 /// The envelopes of a run with numbers from one to another, whole.
@@ -82,16 +82,17 @@ pub(super) async fn begin(
     numbers: Numbers,
     intent: Arc<Intent>,
 ) -> Result<Permit, Failure> {
-    let envelope = numbers.next(connection, intent.lease).await?;
+    let (lease, account) = (intent.lease, &intent.account);
+    let envelope = [NewEnvelope::of(now, numbers.next(connection, lease).await?, &intent)?];
     let mut inserted = match (&intent.bounds, intent.leave_by) {
-        (None, None) => insert(connection, now, (envelope, &intent), false).await?,
+        (None, None) => insert(connection, now, (lease, account), &envelope, false).await?,
         // What it has to keep within is looked at first.
-        _ => None,
+        _ => Vec::new(),
     };
-    if inserted.is_none() {
-        let run = runs::read(&mut *connection, intent.lease.run).await?;
-        let leased = run.sends_whole(intent.lease)
-            || run.sends_drawn() && blocks::are_leased(&mut *connection, intent.lease, within(&intent.rows)).await?;
+    if inserted.is_empty() {
+        let run = runs::read(&mut *connection, lease.run).await?;
+        let leased = run.sends_whole(lease)
+            || run.sends_drawn() && blocks::are_leased(&mut *connection, lease, within(&intent.rows)).await?;
         if let Some(refusal) = refusal(&run, leased) {
             return Ok(refusal);
         }
@@ -100,26 +101,25 @@ pub(super) async fn begin(
             left_out::add(connection, run.key, &LeftOut::skipped(&opted_out, OPTED_OUT)).await?;
             return Ok(Permit::OptedOut(opted_out));
         }
-        if let Some(late) = late(&intent, pace::pace(connection, &intent.account.name).await?, now.0) {
+        if let Some(late) = late(&intent, pace::pace(connection, &account.name).await?, now.0) {
             return Ok(late);
         }
         if let Some(over) = bounds::take(connection, now, &run, &intent).await? {
             return Ok(over);
         }
-        inserted = insert(connection, now, (envelope, &intent), true).await?;
+        inserted = insert(connection, now, (lease, account), &envelope, true).await?;
     }
-    let Some(said) = inserted else { return Ok(Permit::Lost) };
-    granted(connection, now, &numbers, (envelope, &intent), said).await
+    let Some(inserted) = inserted.pop() else { return Ok(Permit::Lost) };
+    granted(connection, now, &numbers, &intent, inserted).await
 }
 
-/// The permit of an envelope whose intent was inserted: until when the gateway wants nothing of the account, and whether it is
-/// kept when numbers get messages, is what the insertion said.
+/// The permit of an envelope whose intent was inserted.
 pub(super) async fn granted(
     connection: &mut Connection,
     now: Now,
     numbers: &Numbers,
-    (envelope, intent): (u32, &Intent),
-    (not_before, counts): (Option<i64>, bool),
+    intent: &Intent,
+    Inserted { envelope, not_before, counts }: Inserted,
 ) -> Result<Permit, Failure> {
     numbers.count(intent.lease, envelope);
     if counts {
@@ -133,45 +133,66 @@ pub(super) async fn granted(
     Ok(Permit::Granted { envelope, wait })
 }
 
-/// Inserts an intent; the insertion itself checks the lease, the stop request and the version of the suppression list,
-/// unless the list was `looked_at`, and tells until when the gateway wants nothing of the account, and whether it is kept when
-/// numbers get messages of the run.
-async fn insert(
+/// An intent that was inserted.
+pub(super) struct Inserted {
+    pub(super) envelope: u32,
+    /// Until when the gateway wants nothing of the account.
+    not_before: Option<i64>,
+    /// Whether it is kept when numbers get messages of the run.
+    counts: bool,
+}
+
+/// Inserts intents by one right, and tells which; the insertion itself checks the lease, the stop request and the version of the
+/// suppression list, unless the list was `looked_at`.
+pub(super) async fn insert(
     connection: &mut Connection,
     now: Now,
-    (envelope, intent): (u32, &Intent),
+    (lease, account): (Lease, &Allowance),
+    envelopes: &[NewEnvelope],
     looked_at: bool,
-) -> Result<Option<(Option<i64>, bool)>, Failure> {
-    let Lease { run, epoch, .. } = intent.lease;
-    let NewEnvelope { within: Rows { first, last }, packed, sum, kind, costs, .. } =
-        NewEnvelope::of(now, envelope, intent)?;
-    let inserted = query(
+) -> Result<Vec<Inserted>, Failure> {
+    let (run, epoch) = (lease.run.0, lease.epoch.0);
+    let mut statement = QueryBuilder::<Database>::new(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind, costs)
-         SELECT key, $1, $2, $3, $4, $5, $6, $7, $8, $13 FROM runs WHERE key = $9 AND NOT stop_requested
-             AND ((owner = $2 AND terms IS NULL) OR
-             (shared OR ended_at IS NULL) AND EXISTS (SELECT 1 FROM blocks WHERE run = key AND epoch = $2 AND last_row >= $5
-                 AND first_row = (SELECT MAX(first_row) FROM blocks WHERE run = key AND first_row <= $4)))
-             AND (opt_outs = (SELECT version FROM opt_out_list) OR purpose = $11
-                  OR (shared AND purpose IS NULL) OR $12)
-         RETURNING (SELECT not_before FROM accounts WHERE name = $10),
-             EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = $9)",
-    )
-    .bind(i64::from(envelope))
-    .bind(epoch.0)
-    .bind(now.0)
-    .bind(i64::from(first.get()))
-    .bind(i64::from(last.get()))
-    .bind(&packed)
-    .bind(sum)
-    .bind(&kind)
-    .bind(run.0)
-    .bind(&*intent.account.name)
-    .bind(Purpose::Service.name())
-    .bind(looked_at)
-    .bind(&costs)
-    .fetch_optional(&mut *connection)
-    .await?;
-    Ok(inserted.map(|row| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?))).transpose()?)
+         SELECT key, given.column1, ",
+    );
+    statement.push_bind(epoch).push(", ").push_bind(now.0);
+    statement.push(
+        ", given.column2, given.column3, given.column4, given.column5, given.column6, given.column7 FROM runs CROSS JOIN (",
+    );
+    statement.push_values(envelopes, |mut values, envelope| {
+        values
+            .push_bind(i64::from(envelope.number))
+            .push_bind(i64::from(envelope.within.first.get()))
+            .push_bind(i64::from(envelope.within.last.get()))
+            .push_bind(envelope.packed.as_slice())
+            .push_bind(envelope.sum)
+            .push_bind(envelope.kind.as_str())
+            .push_bind(envelope.costs.as_deref());
+    });
+    statement
+        .push(") AS given WHERE key = ")
+        .push_bind(run)
+        .push(" AND NOT stop_requested AND ((owner = ")
+        .push_bind(epoch);
+    statement.push(
+        " AND terms IS NULL) OR
+             (shared OR ended_at IS NULL) AND EXISTS (SELECT 1 FROM blocks WHERE run = key AND last_row >= given.column3
+                 AND first_row = (SELECT MAX(first_row) FROM blocks WHERE run = key AND first_row <= given.column2)
+                 AND epoch = ",
+    );
+    statement.push_bind(epoch).push(
+        "))
+             AND (opt_outs = (SELECT version FROM opt_out_list) OR (shared AND purpose IS NULL) OR purpose = ",
+    );
+    statement.push_bind(Purpose::Service.name()).push(" OR ").push_bind(looked_at);
+    statement.push(") RETURNING envelope, (SELECT not_before FROM accounts WHERE name = ").push_bind(&*account.name);
+    statement.push("), EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = ");
+    statement.push_bind(run).push(")");
+    let inserted = statement.build().persistent(dialect::REMEMBERS).fetch_all(connection).await?;
+    let said =
+        |row: &Record| Ok(Inserted { envelope: small(row, 0)?, not_before: row.try_get(1)?, counts: row.try_get(2)? });
+    inserted.iter().map(said).collect()
 }
 
 /// Records outcomes. Where the envelope fell into doubt meanwhile, what is proven now takes its place.

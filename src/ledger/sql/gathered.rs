@@ -3,7 +3,7 @@
 //! What is gathered in one commit comes to what each of them alone comes to (`envelopes`): a run that may not send an envelope,
 //! and an outcome of what fell into doubt meanwhile, take that way. A test holds both to each other.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use sqlx::{QueryBuilder, Row as _};
@@ -15,7 +15,6 @@ use super::envelopes::{self, granted};
 use super::numbers::Numbers;
 use super::statement::small;
 use super::written::{NewEnvelope, Outcomes, has_no_outcomes};
-use crate::domain::Purpose;
 use crate::ledger::{Intent, Permit, RunId, Settlement};
 
 /// Records outcomes of envelopes.
@@ -78,83 +77,47 @@ pub(super) async fn begin(
 ) -> Result<Vec<Permit>, Failure> {
     let mut permits = Vec::with_capacity(intents.len());
     for alike in intents.chunk_by(|one, next| are_alike(one, next)) {
-        let begun = match alike {
-            [first, _, ..] if can_be_gathered(numbers, first) => {
-                begin_together(&mut *connection, now, numbers, alike).await?
-            }
-            _ => None,
+        let mut begun = match alike {
+            [_, _, ..] => begin_together(&mut *connection, now, numbers, alike).await?,
+            _ => HashMap::new(),
         };
-        match begun {
-            Some(begun) => permits.extend(begun),
-            None => {
-                for intent in alike {
-                    permits.push(envelopes::begin(&mut *connection, now, numbers.clone(), Arc::clone(intent)).await?);
-                }
-            }
+        for (index, intent) in alike.iter().enumerate() {
+            permits.push(match begun.remove(&index) {
+                Some(permit) => permit,
+                None => envelopes::begin(&mut *connection, now, numbers.clone(), Arc::clone(intent)).await?,
+            });
         }
     }
     Ok(permits)
 }
 
-/// Whether whatever lets one of them leave lets the other.
+/// Whether they leave by one right, and neither has to keep within anything of its own.
 fn are_alike(one: &Intent, other: &Intent) -> bool {
+    let is_free = |intent: &Intent| intent.bounds.is_none() && intent.leave_by.is_none();
     one.lease == other.lease && one.account.name == other.account.name && is_free(one) && is_free(other)
 }
 
-/// Whether nothing of its own has to be kept within.
-fn is_free(intent: &Intent) -> bool {
-    intent.bounds.is_none() && intent.leave_by.is_none()
-}
-
-/// Whether its run is this process's alone, so that its envelopes are let go together or not at all.
-fn can_be_gathered(numbers: &Numbers, intent: &Intent) -> bool {
-    is_free(intent) && numbers.has_whole(intent.lease)
-}
-
-/// Records intents of one run that this process has whole; nothing where it may not send them as they are.
+/// Records intents that are alike; tells the permits of those that may leave as they are, by their places.
 async fn begin_together(
     connection: &mut Connection,
     now: Now,
     numbers: &Numbers,
     intents: &[Arc<Intent>],
-) -> Result<Option<Vec<Permit>>, Failure> {
-    let Some(first) = intents.first() else { return Ok(Some(Vec::new())) };
-    let (lease, account) = (first.lease, &first.account);
-    let next = numbers.next(&mut *connection, lease).await?;
+) -> Result<HashMap<usize, Permit>, Failure> {
+    let Some(first) = intents.first() else { return Ok(HashMap::new()) };
+    let next = numbers.next(&mut *connection, first.lease).await?;
     let envelopes = (next..).zip(intents).map(|(number, intent)| NewEnvelope::of(now, number, intent));
     let envelopes = envelopes.collect::<Result<Vec<_>, Failure>>()?;
-    let mut statement = QueryBuilder::<Database>::new(
-        "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind, costs)
-         SELECT key, given.column1, ",
-    );
-    statement.push_bind(lease.epoch.0).push(", ").push_bind(now.0);
-    statement.push(
-        ", given.column2, given.column3, given.column4, given.column5, given.column6, given.column7 FROM runs CROSS JOIN (",
-    );
-    statement.push_values(&envelopes, |mut values, envelope| {
-        values
-            .push_bind(i64::from(envelope.number))
-            .push_bind(i64::from(envelope.within.first.get()))
-            .push_bind(i64::from(envelope.within.last.get()))
-            .push_bind(envelope.packed.as_slice())
-            .push_bind(envelope.sum)
-            .push_bind(envelope.kind.as_str())
-            .push_bind(envelope.costs.as_deref());
-    });
-    statement.push(") AS given WHERE key = ").push_bind(lease.run.0);
-    statement.push(" AND NOT stop_requested AND terms IS NULL AND owner = ").push_bind(lease.epoch.0);
-    statement.push(" AND (opt_outs = (SELECT version FROM opt_out_list) OR (shared AND purpose IS NULL) OR purpose = ");
-    statement.push_bind(Purpose::Service.name());
-    statement.push(") RETURNING (SELECT not_before FROM accounts WHERE name = ").push_bind(&*account.name);
-    statement.push("), EXISTS (SELECT 1 FROM contacts_kept JOIN runs USING (loopback) WHERE runs.key = ");
-    statement.push_bind(lease.run.0).push(")");
-    let inserted = statement.build().persistent(dialect::REMEMBERS).fetch_all(&mut *connection).await?;
-    // All or none: what is asked is the same of each.
-    let Some(said) = inserted.first().filter(|_| inserted.len() == intents.len()) else { return Ok(None) };
-    let said = (said.try_get(0)?, said.try_get(1)?);
-    let mut permits = Vec::with_capacity(intents.len());
-    for (envelope, intent) in envelopes.iter().zip(intents) {
-        permits.push(granted(&mut *connection, now, numbers, (envelope.number, intent), said).await?);
+    let by_right = (first.lease, &first.account);
+    let mut inserted = envelopes::insert(&mut *connection, now, by_right, &envelopes, false).await?;
+    // So that the numbers are counted, and turns taken, in their order.
+    inserted.sort_by_key(|inserted| inserted.envelope);
+    let mut permits = HashMap::new();
+    for inserted in inserted {
+        let place = usize::try_from(inserted.envelope - next).unwrap_or(usize::MAX);
+        if let Some(intent) = intents.get(place) {
+            permits.insert(place, granted(&mut *connection, now, numbers, intent, inserted).await?);
+        }
     }
-    Ok(Some(permits))
+    Ok(permits)
 }

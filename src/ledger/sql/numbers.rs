@@ -29,11 +29,6 @@ impl Numbers {
         Ok(())
     }
 
-    /// Whether this process has a run whole.
-    pub(super) fn has_whole(&self, lease: Lease) -> bool {
-        self.known().whole.contains_key(&(lease.run, lease.epoch))
-    }
-
     /// The number that the next envelope has.
     pub(super) async fn next(&self, connection: &mut Connection, lease: Lease) -> Result<u32, Failure> {
         let known = {

@@ -219,25 +219,16 @@ async fn attempt(
 ) -> Result<Mark, LedgerError> {
     pen.begin().await?;
     numbers.turn();
-    let (mut settlements, mut intents) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
-    for change in changes.iter() {
-        match &change.work {
-            Work::Alone(_) => {}
-            Work::Settle(settlement, kept) => {
-                settlements.0.push(Arc::clone(settlement));
-                settlements.1.push(Arc::clone(kept));
-            }
-            Work::Begin(intent, permit) => {
-                intents.0.push(Arc::clone(intent));
-                intents.1.push(Arc::clone(permit));
-            }
-        }
-    }
     // What is known of envelopes counts for whatever is done, and whatever is done for those that are about to leave.
-    if !settlements.0.is_empty() {
+    let settled = changes.iter().filter_map(|change| match &change.work {
+        Work::Settle(settlement, kept) => Some((Arc::clone(settlement), Arc::clone(kept))),
+        Work::Alone(_) | Work::Begin(..) => None,
+    });
+    let (settlements, kept): (Vec<_>, Vec<_>) = settled.unzip();
+    if !settlements.is_empty() {
         let (connection, now) = pen.at_work()?;
-        gathered::settle(connection, now, &settlements.0).await.map_err(|failure| failed(place, failure))?;
-        settlements.1.iter().for_each(|kept| kept.put(()));
+        gathered::settle(connection, now, &settlements).await.map_err(|failure| failed(place, failure))?;
+        kept.iter().for_each(|kept| kept.put(()));
     }
     for change in changes.iter_mut() {
         if let Work::Alone(apply) = &mut change.work {
@@ -245,11 +236,16 @@ async fn attempt(
             apply(connection, now).await?;
         }
     }
-    if !intents.0.is_empty() {
+    let begun = changes.iter().filter_map(|change| match &change.work {
+        Work::Begin(intent, permit) => Some((Arc::clone(intent), Arc::clone(permit))),
+        Work::Alone(_) | Work::Settle(..) => None,
+    });
+    let (intents, kept): (Vec<_>, Vec<_>) = begun.unzip();
+    if !intents.is_empty() {
         let (connection, now) = pen.at_work()?;
-        let permits = gathered::begin(connection, now, numbers, &intents.0).await;
+        let permits = gathered::begin(connection, now, numbers, &intents).await;
         let permits = permits.map_err(|failure| failed(place, failure))?;
-        intents.1.iter().zip(permits).for_each(|(kept, permit)| kept.put(permit));
+        kept.iter().zip(permits).for_each(|(kept, permit)| kept.put(permit));
     }
     pen.commit().await
 }

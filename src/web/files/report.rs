@@ -2,7 +2,6 @@
 
 use std::io::Read;
 
-use jiff::tz::TimeZone;
 use roaring::RoaringBitmap;
 use serde::Serialize;
 
@@ -23,13 +22,10 @@ pub struct ReportPage<'r> {
     pub first: Option<&'r FirstMessages>,
 }
 
-/// The first messages of a run, and on whose clock it is told.
+/// The first messages of a run.
 #[derive(Debug, Serialize)]
 pub struct FirstMessages {
     messages: Vec<MessageView>,
-    /// The campaign's zone.
-    #[serde(skip)]
-    pub zone: TimeZone,
 }
 
 #[derive(Serialize)]
@@ -58,7 +54,7 @@ impl FirstMessages {
             // Nobody of it gets a message.
             Err(_) => Vec::new(),
         };
-        Ok(Self { messages, zone: brief.home() })
+        Ok(Self { messages })
     }
 }
 
