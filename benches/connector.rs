@@ -6,12 +6,17 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+#[path = "common/arguments.rs"]
+mod arguments;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use arguments::Arguments;
 
 /// Connections that assistants have open; a connector has 64 calls under way at most.
 const CONNECTIONS: u64 = 32;
@@ -21,12 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"balance","arguments":{}}}"#;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let number = |index: usize, otherwise: u64| match arguments.get(index) {
-        Some(text) => text.parse().unwrap_or_else(|_| panic!("`{text}` is no number")),
-        None => otherwise,
-    };
-    let (rate, seconds) = (number(0, 1_000), number(1, 20));
+    let arguments = Arguments::of_process();
+    let (rate, seconds) = (arguments.number(0, 1_000), arguments.number(1, 20));
     let folder = tempfile::tempdir().expect("a folder");
     let sandbox = Server::start(folder.path(), "base_url", &["sandbox"]);
     let profile = format!(

@@ -8,12 +8,17 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+#[path = "common/arguments.rs"]
+mod arguments;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
+
+use arguments::Arguments;
 
 /// Operations in an envelope.
 const BATCH: u64 = 100;
@@ -23,8 +28,7 @@ const CONNECTIONS: u64 = 2;
 const SCENARIO: &str = "channels: { viber: { after: 2h }, sms: { after: 2h } }\n";
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let messages: u64 = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+    let messages = Arguments::of_process().number(0, 1_000_000);
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = folder.path().join("scenario.yaml");
     fs::write(&scenario, SCENARIO).expect("a scenario");

@@ -7,6 +7,8 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
+#[path = "../common/arguments.rs"]
+mod arguments;
 #[path = "../common/gateway.rs"]
 mod gateway;
 #[path = "../common/list.rs"]
@@ -24,14 +26,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use arguments::Arguments;
 use process::{Figures, measure};
 use scene::Scene;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let number =
-        |index: usize, usually: u64| arguments.get(index).map_or(usually, |text| text.parse().expect("a number"));
-    let (rows, rounds) = (number(0, 200_000), number(1, 3));
+    let arguments = Arguments::of_process();
+    let (rows, rounds) = (arguments.number(0, 200_000), arguments.number(1, 3));
     let python = std::env::var("BENCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     if !has_packages(&python) {
         println!(

@@ -6,6 +6,8 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+#[path = "../common/arguments.rs"]
+mod arguments;
 mod door;
 mod forged;
 #[path = "../common/gateway.rs"]
@@ -19,13 +21,12 @@ mod scene;
 mod server;
 mod weight;
 
+use arguments::Arguments;
+
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let number = |index: usize, otherwise: u64| match arguments.get(index) {
-        Some(text) => text.parse().unwrap_or_else(|_| panic!("`{text}` is no number")),
-        None => otherwise,
-    };
-    match arguments.first().map(String::as_str) {
+    let arguments = Arguments::of_process();
+    let number = |index, usually| arguments.number(index, usually);
+    match arguments.word(0) {
         None => {
             kept::run(10_000, 60);
             forged::run(10_000, 15, 3);

@@ -7,6 +7,8 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
+#[path = "../common/arguments.rs"]
+mod arguments;
 mod claims;
 #[expect(dead_code, reason = "the stories do more with it")]
 #[path = "../../tests/support/cluster.rs"]
@@ -24,14 +26,14 @@ mod scene;
 mod send;
 mod whole;
 
+use arguments::Arguments;
 use database::Database;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let number =
-        |index: usize, usually: u64| arguments.get(index).map_or(usually, |text| text.parse().expect("a number"));
+    let arguments = Arguments::of_process();
+    let number = |index, usually| arguments.number(index, usually);
     let Some(database) = Database::start() else { return };
-    match arguments.first().map(String::as_str) {
+    match arguments.word(0) {
         Some("send") => send::compare(&database, number(1, 200_000), number(2, 3)),
         Some("pace") => pace::keep(&database, number(1, 5_000), number(2, 20)),
         Some("claims") => claims::draw(&database, number(1, 5)),

@@ -4,11 +4,13 @@
 //! ingredients in one loop on one thread, also a process of its own) in turn against a loopback
 //! server that answers at once, and prints throughput, CPU per message and peak memory of both.
 //!
-//! `cargo bench -- ROWS [ROUNDS] [product]` chooses the recipients (default 200,000), how often
+//! `cargo bench --bench throughput -- ROWS ROUNDS product` chooses the recipients (default 200,000), how often
 //! (default 3), and leaves the floor out. Linux only: figures come from /proc.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
+#[path = "../common/arguments.rs"]
+mod arguments;
 mod floor;
 #[path = "../common/gateway.rs"]
 mod gateway;
@@ -24,18 +26,17 @@ mod scene;
 use std::process::Command;
 use std::sync::Arc;
 
+use arguments::Arguments;
 use process::{Figures, measure};
 use scene::Scene;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    if arguments.first().is_some_and(|first| first == "floor") {
-        return floor::run(&arguments[1], &arguments[2]);
+    let arguments = Arguments::of_process();
+    if let (Some("floor"), Some(list), Some(server)) = (arguments.word(0), arguments.word(1), arguments.word(2)) {
+        return floor::run(list, server);
     }
-    let number = |index: usize| arguments.get(index).and_then(|text| text.parse().ok());
-    let rows: u64 = number(0).unwrap_or(200_000);
-    let rounds: u64 = number(1).unwrap_or(3);
-    let alone = arguments.iter().any(|argument| argument == "product");
+    let (rows, rounds) = (arguments.number(0, 200_000), arguments.number(1, 3));
+    let alone = arguments.word(2) == Some("product");
     let server = gateway::start(Arc::new(|_| {}));
     println!("{rows} recipients, SMS with five variables, envelopes of 100, {rounds} rounds\n");
     if alone {
