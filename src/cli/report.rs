@@ -26,7 +26,8 @@ pub(super) async fn report(context: &Context, args: ReportArgs) -> Result<u8, Fa
     let zone = zone_of(ledger.as_ref(), &standing.view.run).await;
     let options = context.output.options.clone();
     let command = move |arguments: String| options.command(arguments);
-    let page = RunPage { standing: &standing, now: Timestamp::now(), zone: &zone, command: &command, rows: None };
+    let page =
+        RunPage { standing: &standing, now: Timestamp::now(), left: None, zone: &zone, command: &command, rows: None };
     let html = report_page(&ReportPage { page, first: first.as_ref() }, args.page.language())?;
     page::write(&args.out, &html)?;
     let name = standing.view.run.name();

@@ -65,6 +65,12 @@ impl RowSet {
     }
 }
 
+impl From<Row> for RowSet {
+    fn from(row: Row) -> Self {
+        Self(vec![(row.get(), row.get())])
+    }
+}
+
 impl std::fmt::Display for RowSet {
     /// Writes it as it is chosen: `2-51,60`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -72,6 +72,13 @@ impl RowIndex {
         rows.last().copied().map(Row::new)
     }
 
+    /// How many rows in a state, or in any, are before this one, and how many there are in all.
+    #[must_use]
+    pub fn place(&self, state: Option<State>, from: Row) -> (u64, u64) {
+        let sets = self.sets.iter().filter(|(of, _)| state.is_none_or(|state| state == **of));
+        sets.fold((0, 0), |(before, all), (_, set)| (before + set.range_cardinality(..from.get()), all + set.len()))
+    }
+
     /// How many rows are in a state.
     #[must_use]
     pub fn count(&self, state: State) -> u64 {
@@ -102,5 +109,10 @@ mod tests {
         assert_eq!(before(None, 8, 3), Some(5));
         assert_eq!(before(Some(State::Accepted), 7, 2), Some(3));
         assert_eq!(before(Some(State::Accepted), 2, 2), None);
+        let place = |state, from| index().place(state, Row::new(from));
+        assert_eq!(
+            (place(None, 6), place(Some(State::Rejected), 6), place(Some(State::InDoubt), 6)),
+            ((4, 7), (2, 3), (0, 0))
+        );
     }
 }

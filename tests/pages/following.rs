@@ -34,7 +34,7 @@ fn what_is_live_ends_equal_to_the_results() {
             last = counts(&read(&part));
             states.push(last.clone());
         }
-        if event.part("standing").contains("Finished") {
+        if event.part("run-sentence").contains("Finished") {
             break;
         }
     }

@@ -20,6 +20,8 @@ pub struct CalendarView {
 pub struct CalendarDay {
     /// The day of the month.
     pub day: i8,
+    /// The day of the week, by its number from 1, which is Monday.
+    pub weekday: String,
     /// Its month, by which it is named.
     pub month: String,
     /// As programs write it.
@@ -39,6 +41,7 @@ pub fn calendar(from: Date, days: u16, due: &BTreeMap<Date, Vec<String>>) -> Cal
         let Ok(date) = from.checked_add(after.days()) else { break };
         cells.push(Some(CalendarDay {
             day: date.day(),
+            weekday: date.weekday().to_monday_one_offset().to_string(),
             month: date.month().to_string(),
             date: date.to_string(),
             named: after == 0 || date.day() == 1,

@@ -128,7 +128,25 @@ pub(super) fn messages(
     };
     let read = marked_rows(&mut inputs.open()?, left_out, shown.rows, shown.most, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
+    if shown.rows.is_none() && views.iter().all(|view| view.phones.is_empty()) {
+        show_anyway(inputs, &mut views, shown)?;
+    }
     Ok(Messages { shown: views, other_findings: untold.into_iter().map(FindingView::of).collect() })
+}
+
+/// Gives rows that get no message the one that they would get, where there is no other to look at.
+fn show_anyway(inputs: &Inputs, views: &mut [MessageView], shown: Shown<'_>) -> Result<(), Error> {
+    let (arms, none) = (inputs.campaign.brief.arms(), LeftOut::default());
+    let mut left = views.iter_mut().peekable();
+    let show = |row: Row, message: Result<MarkedMessage, (State, &str)>| {
+        while left.next_if(|view| view.row < row.get()).is_some() {}
+        if let (Some(view), Ok(message)) = (left.next_if(|view| view.row == row.get()), message) {
+            view.take(&message, &arms, shown.unmasked);
+        }
+    };
+    let read = marked_rows(&mut inputs.open()?, &none, None, shown.most, show);
+    read.map_err(|finding| Error::Findings(vec![*finding]))?;
+    Ok(())
 }
 
 fn number(phone: Phone, unmasked: bool) -> String {

@@ -56,6 +56,19 @@ impl FirstMessages {
         };
         Ok(Self { messages })
     }
+
+    /// That of one row alone, where it has one.
+    ///
+    /// # Errors
+    /// When the list is damaged.
+    pub fn of_row<R: Read>(
+        brief: &Brief,
+        mut prepared: CompiledCampaign<R>,
+        row: Row,
+        unmasked: bool,
+    ) -> Result<Self, Error> {
+        Ok(Self { messages: messages_of_run(&mut prepared, brief, &row.into(), (1, unmasked))? })
+    }
 }
 
 /// Makes the page.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::response::Response;
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use serde::Serialize;
@@ -19,8 +19,8 @@ use crate::web::charts::{self, CalendarView};
 
 /// How many runs are shown; the others by `?from=`.
 const RUNS: usize = 30;
-/// How many days ahead what is armed is told.
-const AHEAD: i64 = 30;
+/// On how many days, today's among them, what is armed is told.
+const DAYS: u16 = 30;
 /// The most occurrences that are told of one schedule.
 const MOST: usize = 62;
 /// How many orders are told.
@@ -117,7 +117,7 @@ async fn view(look: &Look) -> Result<View, Refusal> {
         more: (views.len() > from + RUNS).then_some(from + RUNS),
         reading,
         schedules: armed.iter().map(|armed| schedule_line(look, armed)).collect(),
-        calendar: (!days.is_empty()).then(|| calendar(&days, now)),
+        calendar: calendar(&days, now),
         days: days.into_values().collect(),
         opt_outs: counted.map(|counted| opt_outs(look, &counted)),
         orders: orders
@@ -155,35 +155,38 @@ fn path(schedule: &str) -> String {
     format!("/schedules/{}", encoded(schedule))
 }
 
-/// The next days, each with what is due.
-fn calendar(days: &BTreeMap<Date, Day>, now: Timestamp) -> CalendarView {
+/// The next days, each with what is due; nothing where nothing is.
+fn calendar(days: &BTreeMap<Date, Day>, now: Timestamp) -> Option<CalendarView> {
     let named = |due: &Due| format!("{} {}", due.time, due.name);
-    let due = days.iter().map(|(date, day)| (*date, day.due.iter().map(named).collect())).collect();
-    // So many days from now on end on one more.
-    let shown = u16::try_from(AHEAD + 1).unwrap_or(u16::MAX);
-    charts::calendar(now.to_zoned(TimeZone::system()).date(), shown, &due)
+    let due: BTreeMap<Date, Vec<String>> =
+        days.iter().map(|(date, day)| (*date, day.due.iter().map(named).collect())).collect();
+    // By a clock that is behind this machine's it may still be yesterday.
+    let first = today(now).min(*due.keys().next()?);
+    Some(charts::calendar(first, DAYS, &due))
 }
 
-/// What is due in the next days, by day on the clock of this machine.
+/// What is due in the next days, each at its day and time on the clock of its schedule.
 fn coming_days(look: &Look, armed: &[ArmedView], now: Timestamp) -> BTreeMap<Date, Day> {
-    let zone = TimeZone::system();
-    let until = now.checked_add((AHEAD * 24).hours()).unwrap_or(Timestamp::MAX);
-    let mut due: Vec<(Timestamp, &str)> = Vec::new();
+    let behind = today(now).saturating_add(i64::from(DAYS).days());
+    let mut due: Vec<(DateTime, &str)> = Vec::new();
     for view in armed.iter().filter(|view| view.state == ArmedState::Armed) {
         let Some(schedule) = &view.schedule else { continue };
-        let coming =
-            schedule.after(now.max(view.armed.since)).take_while(|occurrence| occurrence.at < until).take(MOST);
-        due.extend(coming.map(|occurrence| (occurrence.at, view.armed.name.as_str())));
+        let coming = schedule.after(now.max(view.armed.since)).map(|occurrence| occurrence.local().datetime());
+        let coming = coming.take_while(|local| local.date() < behind).take(MOST);
+        due.extend(coming.map(|local| (local, view.armed.name.as_str())));
     }
     due.sort_unstable();
     let mut days: BTreeMap<Date, Day> = BTreeMap::new();
-    for (at, name) in due {
-        let local = at.to_zoned(zone.clone());
+    for (local, name) in due {
         let date = local.date();
         let day = days.entry(date).or_insert_with(|| Day { day: look.words().day(date), due: Vec::new() });
         day.due.push(Due { time: look.words().time(local.time()), name: name.to_owned(), path: path(name) });
     }
     days
+}
+
+fn today(now: Timestamp) -> Date {
+    now.to_zoned(TimeZone::system()).date()
 }
 
 fn opt_outs(look: &Look, counted: &Counted) -> OptOuts {

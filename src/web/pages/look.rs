@@ -23,7 +23,7 @@ use crate::ledger::{Ledger, Run, RunFilter};
 use crate::report::zone_of;
 use crate::runs::blocking;
 use crate::web::html::{Form, render, render_part};
-use crate::web::words::{Language, Words};
+use crate::web::words::{Language, Words, zone_name};
 
 /// A look at a page by somebody who has a session.
 pub(super) struct Look {
@@ -186,7 +186,7 @@ impl Look {
     }
 
     fn served<'v, V>(&'v self, view: &'v V) -> Served<'v, V> {
-        let zone = self.zone.iana_name().unwrap_or("UTC").to_owned();
+        let zone = zone_name(&self.zone).to_owned();
         let Visitor { name, decides } = &self.visitor;
         Served { view, visitor: name, decides: *decides, form: &self.mark, zone }
     }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::fields::encoded;
 use super::look::Look;
+use super::preview::message_of;
 use super::refusal::Refusal;
 use super::rows::Numbers;
 use super::run::done;
@@ -13,8 +14,11 @@ use crate::domain::{Outcome, Receipt, Row};
 use crate::ledger::{AskedRow, Author, Change, LedgerError, State};
 use crate::report::{DOUBTFUL, History, HistoryEntry, Incident, is_owned};
 use crate::runs::is_known;
+use crate::web::files::FirstMessages;
 use crate::web::words::Words;
 
+/// Rows up to this one are looked up in the list while a page is made.
+const NEAR: u32 = 100_000;
 /// How much of an answer that was kept is shown.
 const ANSWER: usize = 1_000;
 
@@ -27,6 +31,10 @@ struct View {
     state: &'static str,
     /// Why it is never sent.
     left_out: Option<String>,
+    /// What was or will be sent; nothing where the row gets nothing, or its copies are gone.
+    message: Option<FirstMessages>,
+    /// Where that is shown of a row that is too far down its list to be looked up here.
+    message_path: Option<String>,
     entries: Vec<Entry>,
     /// How many rows a decision about it is about: one, where it waits for a decision.
     doubt: u64,
@@ -58,12 +66,19 @@ async fn view(look: &mut Look, name: &str, row: Row) -> Result<View, Refusal> {
     let history = History::of_row(look.ledger(), &run, owned, row).await?.ok_or(Refusal::Unknown)?;
     let path = format!("/runs/{}", encoded(name));
     let waits = DOUBTFUL.contains(&history.state);
+    let is_there = !run.shared && history.left_out.is_none();
+    let message = match row.get() <= NEAR && is_there {
+        true => Some(message_of(look, &run, row).await?),
+        false => None,
+    };
     Ok(View {
         run: run.name(),
         row: row.get(),
         to: history.phone.map(|phone| look.number(phone)),
         state: history.state.name(),
         left_out: history.left_out.as_deref().map(|why| reason(look.words(), why)),
+        message_path: (is_there && message.is_none()).then(|| format!("{path}/preview?row={row}")),
+        message,
         entries: entries(look, &history),
         doubt: waits.into(),
         numbers: Numbers::on(look, &format!("{path}/rows/{row}")),

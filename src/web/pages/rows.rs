@@ -30,6 +30,8 @@ struct View {
     state: Option<&'static str>,
     states: Vec<StateLink>,
     rows: Vec<RowLine>,
+    /// Which of all these rows they are; nothing where a search found them.
+    shown: Option<Place>,
     /// Where rows before these and behind these are.
     before: Option<String>,
     behind: Option<String>,
@@ -37,6 +39,14 @@ struct View {
     found: bool,
     /// The address that shows numbers, or hides them again; nothing for who may not see them.
     numbers: Option<Numbers>,
+}
+
+/// Where rows stand among all that are in their state.
+#[derive(Serialize)]
+struct Place {
+    from: String,
+    to: String,
+    all: String,
 }
 
 #[derive(Serialize)]
@@ -93,6 +103,10 @@ async fn view(look: &mut Look, name: &str) -> Result<View, Refusal> {
     let mut rows = index.from(state, from, ROWS + 1);
     let behind = if rows.len() > ROWS { rows.pop() } else { None };
     let before = index.before(state, from, ROWS);
+    let (skipped, all) = index.place(state, from);
+    let number = |number: u64| look.words().number(number);
+    let shown = Place { from: number(skipped + 1), to: number(skipped + rows.len() as u64), all: number(all) };
+    let shown = (!rows.is_empty()).then_some(shown);
     let listed = listed_rows(look.ledger(), &run, is_owned(look.ledger(), &run).await?, &rows).await?;
     let path = format!("/runs/{}", encoded(name));
     let here = |from: Row| address(&path, state, Some(from), look.shows_numbers());
@@ -109,6 +123,7 @@ async fn view(look: &mut Look, name: &str) -> Result<View, Refusal> {
         state: state.map(State::name),
         states: links.collect(),
         rows: listed.map(|row| line(look, &path, row)).collect(),
+        shown,
         before: before.map(&here),
         behind: behind.map(here),
         found: false,
@@ -157,8 +172,9 @@ pub(super) async fn find(Path(name): Path<String>, told: Told) -> Response {
         Ok(Found::Row(row)) => look.done(Ok(format!("{path}/rows/{row}"))),
         Ok(Found::Rows(rows)) => {
             let rows = rows.into_iter().map(|row| line(&look, &path, row)).collect();
-            let (states, before, behind) = (Vec::new(), None, None);
-            let view = View { name, path, state: None, states, rows, before, behind, found: true, numbers: None };
+            let (states, shown, before, behind) = (Vec::new(), None, None, None);
+            let view =
+                View { name, path, state: None, states, rows, shown, before, behind, found: true, numbers: None };
             look.answer("pages/rows.html", Ok(view))
         }
         Err(refusal) => look.done(Err(refusal)),

@@ -4,6 +4,7 @@
 //! know who looks are a template each; the others are parts of every page of a run (`web/run_page`).
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use axum::extract::Path;
 use axum::response::Response;
@@ -16,7 +17,7 @@ use super::watched::Reading;
 use crate::ledger::{State, StateCounts};
 use crate::report::{DOUBTFUL, RunStatus, RunView};
 use crate::web::run_page::{self, Part, RunPageView};
-use crate::web::words::{Language, Words};
+use crate::web::words::Language;
 
 /// The parts of the page that know who looks: the name of each, and its template.
 const OWN: [(&str, &str); 3] = [
@@ -25,17 +26,14 @@ const OWN: [(&str, &str); 3] = [
     ("doubt", "pages/part_doubt.html"),
 ];
 /// Those that every page of a run has.
-const FIGURES: [Part; 5] = [Part::Funnel, Part::Arrivals, Part::Failures, Part::Money, Part::Pace];
+const FIGURES: [Part; 7] =
+    [Part::Sentence, Part::Funnel, Part::Arrivals, Part::Failures, Part::Doubt, Part::Money, Part::Pace];
 
 /// A run as its page shows it.
 #[derive(Clone, Debug, Serialize)]
 struct RunPage {
     name: String,
     path: String,
-    status: &'static str,
-    /// Why it stopped, in English.
-    why: Option<String>,
-    sentence: String,
     /// Whether it is being sent, so that it can be stopped.
     sending: bool,
     /// Whether somebody asked it to stop.
@@ -51,6 +49,8 @@ struct RunPage {
     gateway: String,
     began: String,
     ended: Option<String>,
+    /// How long it took from one to the other.
+    took: Option<String>,
 }
 
 /// How many rows are in a state, and where they are shown.
@@ -97,14 +97,15 @@ impl SharedParts {
 fn figures(look: &Look, reading: &Reading) -> RunPageView {
     let command = |arguments: String| format!("campaign {arguments}");
     let run = &reading.standing.view.run;
-    let rows = |state: &str| format!("/runs/{}/rows?state={state}", encoded(&run.name()));
+    let rows = format!("/runs/{}/rows", encoded(&run.name()));
     let page = run_page::RunPage {
         standing: &reading.standing,
         now: look.pages.now(),
+        left: reading.left,
         zone: &look.zone,
         command: &command,
         // What was purged has none.
-        rows: run.purged_at.is_none().then_some(&rows as &dyn Fn(&str) -> String),
+        rows: run.purged_at.is_none().then_some(&rows),
     };
     page.view(look.language)
 }
@@ -139,10 +140,9 @@ fn run_page(look: &Look, reading: &Reading) -> RunPage {
     let RunView { run, status, counts: by_state, parts } = &reading.standing.view;
     let name = run.name();
     let path = format!("/runs/{}", encoded(&name));
+    let ended = run.ended_at.filter(|_| *status != RunStatus::Sending);
+    let took = ended.and_then(|ended| Duration::try_from(ended.duration_since(run.began_at)).ok());
     RunPage {
-        status: status.word(),
-        why: status.why().map(str::to_owned),
-        sentence: sentence(look, reading),
         sending: *status == RunStatus::Sending,
         stopping: run.stop_requested && *status == RunStatus::Sending,
         rehearsal: !run.live,
@@ -153,7 +153,8 @@ fn run_page(look: &Look, reading: &Reading) -> RunPage {
         kept: run.purged_at.is_none(),
         gateway: run.gateway.clone(),
         began: look.moment(run.began_at),
-        ended: run.ended_at.filter(|_| *status != RunStatus::Sending).map(|at| look.moment(at)),
+        ended: ended.map(|at| look.moment(at)),
+        took: took.map(|took| look.words().duration(took)),
         path,
         name,
     }
@@ -177,23 +178,4 @@ pub(super) fn counts(path: &str, counts: &StateCounts) -> Vec<Count> {
 /// How many rows wait for a decision.
 fn doubt(counts: &StateCounts) -> u64 {
     DOUBTFUL.into_iter().map(|state| counts.get(state)).sum()
-}
-
-/// Where it stands, in a sentence.
-fn sentence(look: &Look, Reading { standing, left, .. }: &Reading) -> String {
-    let view = &standing.view;
-    let (words, counts) = (look.words(), &view.counts);
-    let through = counts.total().saturating_sub(counts.get(State::Planned) + counts.get(State::Sending));
-    let status = words.kind("pages-status", view.status.word()).unwrap_or_default();
-    let (through, rows) = (words.number(through), words.number(counts.total()));
-    let mut sentence = words.say_with("pages.standing", &[("what", status), ("n", &through), ("rows", &rows)]);
-    if let Some(at) = left.and_then(|left| look.pages.now().checked_add(left).ok()) {
-        let time = words.time(at.to_zoned(look.zone.clone()).time());
-        sentence += &words.say_with("pages.done-about", &[("when", &time)]);
-    }
-    sentence + &doubts(words, doubt(counts)) + "."
-}
-
-fn doubts(words: &Words, rows: u64) -> String {
-    if rows == 0 { String::new() } else { words.count("pages.doubts", rows, &[]) }
 }

@@ -17,12 +17,15 @@ pub(super) struct DoubtView {
     named: Vec<RowView>,
     /// How many there are besides.
     others: u64,
+    /// What settles them, where no server's page does.
     commands: Vec<CommandView>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 struct RowView {
     row: u32,
+    /// Where its message is shown, on a server's page.
+    path: Option<String>,
     state: &'static str,
     sent: String,
     why: String,
@@ -50,13 +53,14 @@ impl RunPage<'_> {
             since: doubts.and_then(|doubts| doubts.since).map(|at| self.moment(words, at)),
             others: rows.saturating_sub(named.len() as u64),
             named,
-            commands: self.settling(words),
+            commands: if self.rows.is_some() { Vec::new() } else { self.settling(words) },
         })
     }
 
     fn row(&self, words: &Words, row: &DoubtfulRow) -> RowView {
         let sent = Timestamp::from_second(row.sent_at).map(|at| self.moment(words, at)).unwrap_or_default();
-        RowView { row: row.row, state: row.state.name(), sent, why: row.why.clone(), asked: row.asked }
+        let path = self.rows.map(|rows| format!("{rows}/{}", row.row));
+        RowView { row: row.row, path, state: row.state.name(), sent, why: row.why.clone(), asked: row.asked }
     }
 
     /// What settles them.

@@ -50,7 +50,10 @@ impl RunPage<'_> {
         let states: Vec<&'static str> =
             FAILED.into_iter().filter(|state| self.counts().get(*state) > 0).map(State::name).collect();
         let command = self.command(format!("results {} --state {} --out -", self.run().name(), states.join(",")));
-        let rows = states.iter().filter_map(|state| Some(RowsOfState { state, path: self.rows?(state) })).collect();
+        let rows = states
+            .iter()
+            .filter_map(|state| Some(RowsOfState { state, path: format!("{}?state={state}", self.rows?) }))
+            .collect();
         FailuresView { all, bars: bars(drawn, None), rows, command }
     }
 }

@@ -7,6 +7,8 @@ use crate::web::words::Words;
 
 /// The states of rows that the gateway took.
 pub(super) const TAKEN: [State; 5] = [State::Accepted, State::Queued, State::Failed, State::Delivered, State::Read];
+/// The states of rows that the gateway took, and of whose delivery it told nothing yet.
+pub(super) const NO_WORD: [State; 2] = [State::Accepted, State::Queued];
 /// The states of rows whose message arrived.
 pub(super) const ARRIVED: [State; 2] = [State::Delivered, State::Read];
 /// The states of rows that are meant, and of which the gateway has not taken a message as far as anybody knows.
@@ -33,7 +35,8 @@ impl RunPage<'_> {
         funnel.push(Bar::new(words.say("run.meant"), meant, "whole").noted(self.of_list(words, meant)));
         funnel.extend(self.states(words, &NOT_TAKEN));
         funnel.push(Bar::new(words.say("run.taken"), taken, "whole").noted(self.of_list(words, taken)));
-        funnel.extend(self.states(words, &[State::Accepted, State::Queued, State::Failed]));
+        funnel.extend(self.no_word(words));
+        funnel.extend(self.states(words, &[State::Failed]));
         funnel.push(Bar::new(words.say("run.delivered"), arrived, "good").noted(self.of_taken(words, arrived)));
         let read = self.counts().get(State::Read);
         if read > 0 {
@@ -50,6 +53,12 @@ impl RunPage<'_> {
     fn of_taken(&self, words: &Words, part: u64) -> Option<String> {
         let share = share(words, part, self.sum(&TAKEN))?;
         Some(words.say_with("run.of-taken", &[("share", &share)]))
+    }
+
+    /// What the gateway took and told nothing more of.
+    fn no_word(&self, words: &Words) -> Option<Bar> {
+        let rows = self.sum(&NO_WORD);
+        (rows > 0).then(|| Bar::new(words.say("run.waiting"), rows, class(State::Accepted)).below(1))
     }
 
     /// The states among these that occur.

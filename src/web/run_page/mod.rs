@@ -18,6 +18,8 @@ mod pace;
 mod samples;
 mod sentence;
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -29,7 +31,7 @@ use crate::ledger::{Run, State, StateCounts};
 use crate::report::{RunFigures, RunStanding};
 use crate::web::charts::Bar;
 use crate::web::html::{TemplateError, render_part};
-use crate::web::words::{Language, Words};
+use crate::web::words::{Language, Words, zone_name};
 
 /// What a run's page is made of.
 pub struct RunPage<'p> {
@@ -37,12 +39,14 @@ pub struct RunPage<'p> {
     pub standing: &'p RunStanding,
     /// When it was read.
     pub now: Timestamp,
+    /// How long the rest takes, for who has watched it; else it is judged by the points of its pace.
+    pub left: Option<Duration>,
     /// On whose clock times are told: the campaign's.
     pub zone: &'p TimeZone,
     /// Writes a command of this program with the options that it needs, such as `stop sale@3`.
     pub command: &'p dyn Fn(String) -> String,
-    /// The address of the page with its rows in a state; nothing where no server shows them.
-    pub rows: Option<&'p dyn Fn(&str) -> String>,
+    /// The address of the page with its rows; nothing where no server shows them.
+    pub rows: Option<&'p str>,
 }
 
 /// A part of a run's page, by which it can be made anew alone.
@@ -138,7 +142,7 @@ impl RunPage<'_> {
             way: self.way(words),
             began: self.moment(words, run.began_at),
             read: words.moment_in_zone(&self.now.to_zoned(self.zone.clone())),
-            zone: self.zone.iana_name().unwrap_or("UTC").to_owned(),
+            zone: zone_name(self.zone).to_owned(),
             whole: figures.is_some(),
             purged: run.purged_at.map(|at| self.moment(words, at)),
             approved: self.approved(words),
@@ -201,10 +205,11 @@ impl RunPage<'_> {
             number(words.say("run.read"), self.counts().get(State::Read)),
             number(words.say("run.failed"), self.sum(&[State::Failed, State::Rejected])),
         ];
-        let doubt = self.sum(&crate::report::DOUBTFUL);
-        if doubt > 0 {
-            numbers.push(number(words.say("run.in-doubt"), doubt));
-        }
+        let others = [
+            number(words.say("run.waiting"), self.sum(&funnel::NO_WORD)),
+            number(words.say("run.in-doubt"), self.sum(&crate::report::DOUBTFUL)),
+        ];
+        numbers.extend(others.into_iter().filter(|number| number.value > 0));
         numbers.push(number(words.say("run.parts"), self.standing.view.parts));
         numbers
     }
@@ -223,12 +228,13 @@ pub fn part(language: Language, view: &RunPageView, part: Part) -> Result<String
     render_part(language, "run/part.html", &One { run: view, part: part.name() })
 }
 
-/// A share in words, never rounded up to all: `96.4 %`.
+/// A share in words, to the nearest tenth but all or nothing only where it is: `96.4 %`.
 fn share(words: &Words, part: u64, whole: u64) -> Option<String> {
     if whole == 0 {
         return None;
     }
-    let tenths = u128::from(part) * 1_000 / u128::from(whole);
+    let tenths = (u128::from(part) * 1_000 + u128::from(whole) / 2) / u128::from(whole);
+    let tenths = if part < whole { tenths.min(999) } else { tenths };
     let point = if words.language() == Language::Ukrainian { ',' } else { '.' };
     Some(match (tenths / 10, tenths % 10) {
         (0, 0) if part > 0 => format!("<0{point}1\u{a0}%"),
@@ -248,6 +254,8 @@ mod tests {
             (0, 7, "0\u{a0}%"),
             (7, 7, "100\u{a0}%"),
             (999_999, 1_000_000, "99.9\u{a0}%"),
+            (160, 161, "99.4\u{a0}%"),
+            (1, 2_001, "<0.1\u{a0}%"),
             (1, 1_000_000, "<0.1\u{a0}%"),
         ];
         for (part, whole, told) in table {

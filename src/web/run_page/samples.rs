@@ -19,7 +19,7 @@ fn view(fates: &[Fate], language: Language) -> RunPageView {
         RunStanding::whole(&ledger, run).await.unwrap()
     });
     let (now, command) = (Timestamp::UNIX_EPOCH, |arguments: String| format!("campaign {arguments}"));
-    RunPage { standing: &standing, now, zone: &TimeZone::UTC, command: &command, rows: None }.view(language)
+    RunPage { standing: &standing, now, left: None, zone: &TimeZone::UTC, command: &command, rows: None }.view(language)
 }
 
 /// A run whose gateway answered with these words.

@@ -13,4 +13,5 @@ mod table;
 mod whole;
 
 pub use language::Language;
+pub use moments::zone_name;
 pub use table::Words;

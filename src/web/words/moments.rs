@@ -2,6 +2,7 @@
 
 use jiff::Zoned;
 use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
 
 use super::Words;
 
@@ -30,8 +31,16 @@ impl Words {
     /// The same with the name of its zone: `21 November 2026, 09:05 (Europe/Kyiv)`.
     #[must_use]
     pub fn moment_in_zone(&self, moment: &Zoned) -> String {
-        let zone = moment.time_zone().iana_name().unwrap_or("UTC");
-        format!("{} ({zone})", self.moment(moment))
+        format!("{} ({})", self.moment(moment), zone_name(moment.time_zone()))
+    }
+}
+
+/// What a zone is called: as the time zone database names it, and UTC by its own name wherever its clock is meant.
+#[must_use]
+pub fn zone_name(zone: &TimeZone) -> &str {
+    match zone.iana_name() {
+        None | Some("Etc/UTC" | "Etc/UCT" | "Etc/Universal" | "Etc/Zulu") => "UTC",
+        Some(name) => name,
     }
 }
 
@@ -39,6 +48,13 @@ impl Words {
 mod tests {
     use super::*;
     use crate::web::words::Language;
+
+    #[test]
+    fn a_zone_has_one_name_wherever_it_is_told() {
+        let named = |name: &str| zone_name(&TimeZone::get(name).unwrap()).to_owned();
+        assert_eq!(["Etc/UTC", "UTC", "Europe/Kyiv"].map(named), ["UTC", "UTC", "Europe/Kyiv"]);
+        assert_eq!(zone_name(&TimeZone::UTC), "UTC");
+    }
 
     #[test]
     fn a_moment_is_told_in_words_on_the_clock_of_its_zone() {
