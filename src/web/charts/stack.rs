@@ -104,16 +104,22 @@ pub fn stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> Stack {
         let fallback = class.ends_with("fallback");
         Series { label, class, fallback, sum, path }
     });
+    let series: Vec<Series> = series.collect();
+    let height = |tick: Tick| Height { y: HEIGHT - tick.at.0 * HEIGHT / 1_000, label: tick.label };
+    let rows: Vec<Height> = rows.into_iter().map(height).collect();
+    // A number that the axis has at the same height is not said twice.
+    let is_said = |at: u32| rows.iter().any(|row| row.y == at);
+    let line = |allowed: u64| {
+        let at = y(allowed);
+        Height { y: at, label: if is_said(at) { String::new() } else { write(allowed) } }
+    };
     Stack {
-        series: series.collect(),
+        series,
         width: points,
         height: HEIGHT,
-        rows: rows
-            .into_iter()
-            .map(|tick| Height { y: HEIGHT - tick.at.0 * HEIGHT / 1_000, label: tick.label })
-            .collect(),
         columns: axis::times(input.from, input.to, input.zone),
-        allowed: shown.map(|allowed| Height { y: y(allowed), label: write(allowed) }).into_iter().collect(),
+        allowed: shown.map(line).into_iter().collect(),
+        rows,
     }
 }
 

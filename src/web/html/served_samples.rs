@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::civil::Date;
 use proptest::prelude::*;
+use regex::Regex;
 use serde_json::{Value as Json, json};
 
 use super::read_html::Html;
@@ -34,9 +35,9 @@ fn view(cell: &str) -> Json {
         { "state": "in_doubt", "rows": 3, "path": "/runs/sale@1/rows?state=in_doubt" },
     ]);
     let run = json!({
-        "name": cell, "path": "/runs/sale@1", "status": "stopped", "why": cell, "sentence": cell, "sending": false,
+        "name": cell, "path": "/runs/sale@1", "sending": false,
         "stopping": false, "rehearsal": false, "rows": 100_000, "parts": 2, "counts": counts, "doubt": 3, "kept": true,
-        "gateway": cell, "began": cell, "ended": cell,
+        "gateway": cell, "began": cell, "ended": cell, "took": cell,
     });
     let line = json!({ "name": cell, "path": "/runs/sale@1", "status": "sending", "rehearsal": true, "began": cell,
         "rows": 3, "counts": counts });
@@ -67,6 +68,8 @@ fn view(cell: &str) -> Json {
 
 fn page(language: Language, template: &str, cell: &str) -> String {
     let mut view = view(cell);
+    view["shown"] = json!({ "from": "51", "to": "100", "all": "161" });
+    view["message"] = json!({ "messages": files_view(cell)["messages"] });
     match template {
         // The name of a run stands where the whole run does elsewhere.
         "pages/message.html" | "pages/campaign.html" => view["run"] = cell.into(),
@@ -85,6 +88,7 @@ fn page(language: Language, template: &str, cell: &str) -> String {
 
 #[test]
 fn every_page_of_a_server_is_sound_html_in_every_language() {
+    let unfilled = Regex::new(r"\{[a-z]+\}").unwrap();
     for template in PAGES {
         for language in Language::ALL {
             let page = page(language, template, "Olia");
@@ -92,6 +96,7 @@ fn every_page_of_a_server_is_sound_html_in_every_language() {
             assert_eq!(html.one("html").attribute("lang"), language.code());
             assert_eq!((html.all("style").len(), html.all("link").len(), html.all("script").len()), (0, 2, 1));
             assert!(!page.contains("pages."), "a word is missing: {template}");
+            assert_eq!(unfilled.find(&page).map(|place| place.as_str()), None, "a place is not filled: {template}");
         }
     }
 }

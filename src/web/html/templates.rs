@@ -143,7 +143,8 @@ fn compile(language: Language) -> Result<Tera, String> {
 }
 
 /// The places of a message that templates fill.
-const PLACES: [&str; 11] = ["name", "n", "of", "channel", "rows", "days", "code", "what", "who", "when", "zone"];
+const PLACES: [&str; 15] =
+    ["name", "n", "of", "channel", "rows", "days", "code", "what", "who", "when", "zone", "time", "from", "to", "all"];
 
 /// What a template put into the places of a message.
 fn places(values: &Kwargs) -> TeraResult<Vec<(&'static str, String)>> {
