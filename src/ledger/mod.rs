@@ -65,6 +65,7 @@ pub use record::{
 pub use row_events::{Judgement, RowEvents};
 pub use row_state::{Activities, Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
+pub use rules::share_budget;
 pub use run_filter::RunFilter;
 pub use schedules::{ArmedSchedule, Fate, OccurrenceKey, OccurrenceRecord, Schedules};
 pub use share::{Seat, Share, ShareHolder, Shares, Sharing};

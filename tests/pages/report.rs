@@ -250,3 +250,20 @@ fn a_program_is_told_where_it_is_and_what_stands_in_it_and_wrong_uses_write_noth
     sale.campaign(&["report", "sale", "--out", "sale.csv"]).exits(2).says("no page that this program made");
     assert!(!sale.path("a.html").exists());
 }
+
+#[test]
+fn what_is_left_of_a_budget_is_what_no_run_of_its_edition_has_used() {
+    let gateway = Gateway::accepting();
+    let draft = campaign().to(3).through(&gateway).top("limits: { cost: 10 }");
+    let sale = draft.profile("prices: { sms: 0.80 }").profile("currency: UAH").write();
+    sale.run(&[]).exits(0);
+    assert_eq!(report(&sale, &[]).data["figures"]["money"]["budget_left"], json!(7.6));
+    let list = fs::read_to_string(sale.path("sale.csv")).expect("the list");
+    sale.write("sale.csv", &format!("{list}380501000098,Vira\n380501000099,Nadia\n"));
+    sale.run(&[]).exits(0);
+    let second = report(&sale, &["--lang", "en"]);
+    let money = &second.data["figures"]["money"];
+    assert_eq!((&second.data["run"], &money["used_at_most"]), (&json!("sale@2"), &json!(1.6)));
+    assert_eq!(money["budget_left"], json!(6.0));
+    assert!(second.html.one("main").words().contains("Left of it 6.00 UAH"));
+}

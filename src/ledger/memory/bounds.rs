@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use super::book::Book;
 use super::contents::{Contents, instant};
 use crate::domain::{Addressee, Cap, Row, Spending};
-use crate::ledger::rules::{BudgetScope, allowed, capped, counts_for_caps, nearer, over, over_day};
-use crate::ledger::{Intent, LedgerError, NumberSet, Permit, Run};
+use crate::ledger::rules::{allowed, capped, counts_for_caps, nearer, over, over_day, share_budget};
+use crate::ledger::{Intent, LedgerError, NumberSet, Permit};
 
 impl Contents {
     /// The rows of an intent that its caps hold back.
@@ -47,9 +47,7 @@ impl Contents {
     pub(super) fn over(&self, now: i64, intent: &Intent) -> Result<Option<Permit>, LedgerError> {
         let Some(bounds) = &intent.bounds else { return Ok(None) };
         let run = &self.book(intent.lease.run)?.run;
-        let own = BudgetScope::of(run);
-        let shares = |other: &Run| other.key == run.key || own.is_some() && own == BudgetScope::of(other);
-        let (sharing, rows) = (|| self.books().filter(|book| shares(&book.run)), intent.rows.len());
+        let (sharing, rows) = (|| self.books().filter(|book| share_budget(run, &book.run)), intent.rows.len());
         let used = sharing().map(Book::spending).fold(Spending::default(), Spending::plus);
         let mut over = over(&bounds.budget, used, rows, &intent.costs);
         if let Some(per_day) = &bounds.per_day {

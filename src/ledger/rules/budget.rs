@@ -20,6 +20,12 @@ impl<'r> BudgetScope<'r> {
     }
 }
 
+/// Whether two runs use one budget.
+#[must_use]
+pub fn share_budget(one: &Run, other: &Run) -> bool {
+    one.key == other.key || BudgetScope::of(one).is_some_and(|scope| BudgetScope::of(other) == Some(scope))
+}
+
 /// How many of the first messages with these costs keep within a budget of which so much is used, and what holds back
 /// the next one; nothing where all do.
 pub(in crate::ledger) fn over(

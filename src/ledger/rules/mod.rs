@@ -18,6 +18,7 @@ mod settlement;
 mod share;
 
 pub(super) use block::{HOUR, next_draw, next_rows, owns};
+pub use budget::share_budget;
 pub(super) use budget::{BudgetScope, given_back, is_out, over, spent, taken};
 pub(super) use cap::{allowed, capped, contacts, counts_for_caps};
 pub(super) use course::held;

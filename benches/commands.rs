@@ -1,0 +1,62 @@
+//! What is asked of a list and of its run, measured at any size.
+//!
+//! `cargo bench --bench commands -- ROWS ROUNDS` checks a campaign to so many recipients (default 1,000,000), sends it to a
+//! loopback server that answers at once, and then asks for its state, its results and its report, each so many times (default
+//! 3). It prints the median time, CPU time and peak memory of each command, a process of its own. Linux only: figures come
+//! from /proc.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
+
+#[path = "common/arguments.rs"]
+mod arguments;
+#[path = "common/gateway.rs"]
+mod gateway;
+#[path = "common/list.rs"]
+mod list;
+#[path = "common/process.rs"]
+mod process;
+#[path = "common/scene.rs"]
+mod scene;
+
+use std::sync::Arc;
+
+use arguments::Arguments;
+use process::{Figures, measure};
+use scene::Scene;
+
+/// What is asked of a run that ended.
+const QUESTIONS: [&[&str]; 3] =
+    [&["status", "bench@1"], &["results", "bench@1", "--out", "-"], &["report", "bench@1", "--out", "report.html"]];
+
+fn main() {
+    let arguments = Arguments::of_process();
+    let (rows, rounds) = (arguments.number(0, 1_000_000), arguments.number(1, 3).max(1));
+    let server = gateway::start(Arc::new(|_| {}));
+    let scene = Scene::new(rows, server, "unlimited");
+    println!("{rows} recipients, SMS with five variables, medians of {rounds}\n");
+    println!("{:<8} {:>10} {:>12} {:>10} {:>12} {:>10}", "", "time s", "rows/s", "CPU s", "CPU µs each", "peak MiB");
+    ask(&scene, (rows, rounds), &["check", "bench.yaml"]);
+    print("run", &[measure(scene.command(&["run", "bench.yaml", "--json"]), rows)]);
+    scene.assert_all_accepted(rows);
+    for question in QUESTIONS {
+        ask(&scene, (rows, rounds), question);
+    }
+}
+
+fn ask(scene: &Scene, (rows, rounds): (u64, u64), question: &[&str]) {
+    let figures: Vec<Figures> = (0..rounds).map(|_| measure(scene.command(question), rows)).collect();
+    print(question[0], &figures);
+}
+
+/// Prints the medians of a command.
+fn print(name: &str, figures: &[Figures]) {
+    let median = |of: fn(&Figures) -> f64| {
+        let mut values: Vec<f64> = figures.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let (time, cpu) = (median(|figures| figures.wall.as_secs_f64()), median(|figures| figures.cpu.as_secs_f64()));
+    let (rate, each) = (median(Figures::rate), median(Figures::cpu_each));
+    let peak = median(|figures| figures.peak_kib as f64 / 1024.0);
+    println!("{name:<8} {time:>10.2} {rate:>12.0} {cpu:>10.2} {each:>12.2} {peak:>10.1}");
+}
