@@ -186,3 +186,22 @@ fn no_page_fetches_a_list_from_elsewhere() {
     browser.get("/runs/sale@1/preview");
     assert!(!sale.path("fetched").exists());
 }
+
+#[test]
+fn a_row_shows_its_message_and_one_that_is_left_out_shows_none() {
+    let gateway = Gateway::accepting();
+    let list = "phone,name\n380501000002,Olha\n380501000002,Again\nnobody,Nobody\n";
+    let sale = campaign().with_list(list).recipients("max_invalid: 100%").through(&gateway).write();
+    sale.run(&[]).exits(3);
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    for page in ["/runs/sale@1/rows/2", "/runs/sale@1/preview?row=2"] {
+        assert!(browser.page(page).of_class("phone-sms")[0].words().contains("Hello, Olha"), "{page}");
+    }
+    for row in [3, 4] {
+        for page in [format!("/runs/sale@1/rows/{row}"), format!("/runs/sale@1/preview?row={row}")] {
+            assert!(browser.page(&page).of_class("phone-sms").is_empty(), "{page}");
+        }
+    }
+    assert!(browser.page("/runs/sale@1/rows").one("main").words().contains("Shown: 1 to 3 of 3."));
+}

@@ -23,7 +23,7 @@ pub struct ReportPage<'r> {
 }
 
 /// The first messages of a run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct FirstMessages {
     messages: Vec<MessageView>,
 }

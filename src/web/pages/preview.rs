@@ -50,7 +50,11 @@ async fn of(look: &mut Look, name: String) -> Result<OfRun, Refusal> {
     let path = format!("/runs/{}", encoded(&name));
     let row = look.query.get("row").and_then(|row| row.parse().ok()).map(Row::new);
     let (first, here) = match row {
-        Some(row) => (message_of(look, &run, row).await?, format!("{path}/preview?row={row}")),
+        Some(row) => {
+            let is_left_out = look.ledger().left_out(run.key).await?.of(row).is_some();
+            let message = if is_left_out { FirstMessages::default() } else { message_of(look, &run, row).await? };
+            (message, format!("{path}/preview?row={row}"))
+        }
         None => (first_of(look, &run).await?, format!("{path}/preview")),
     };
     Ok(OfRun { run: name, path, first, numbers: Numbers::on(look, &here) })
