@@ -60,7 +60,8 @@ fn children_cpu() -> Duration {
 
 /// The sum of a field of a process's statistics, counted from behind its name, and of the one after it, which are times.
 pub(crate) fn ticks(stat_file: &str, field: usize) -> Duration {
-    let stat = fs::read_to_string(stat_file).expect("Linux tells about a process");
+    // One that ended since it was listed took nothing more; its parent has what it took.
+    let Ok(stat) = fs::read_to_string(stat_file) else { return Duration::ZERO };
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |index: usize| fields[index].parse::<u64>().expect("a count of ticks");
     Duration::from_millis((ticks(field) + ticks(field + 1)) * 10)

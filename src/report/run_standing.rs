@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ChannelFigures, RunFigures, RunView, is_owned, run_json};
-use crate::domain::{Amount, Budget, Spending};
+use crate::domain::Amount;
 use crate::ledger::{Approval, Ledger, LedgerError, Run, RunFilter, ShareHolder, share_budget};
 
 /// How a run stands.
@@ -17,8 +17,9 @@ pub struct RunStanding {
     pub approvals: Vec<Approval>,
     /// Which processes send it, and how much of it each has; none where one sends it alone.
     pub senders: Vec<ShareHolder>,
-    /// What the other runs have used that share its budget; nothing where there is none, or no figures.
-    pub others_used: Option<Spending>,
+    /// What may still be spent by all runs of its edition, by the limit of the last one, which this is; nothing of any other
+    /// run, where there is no limit, or where its figures are not known.
+    pub budget_left: Option<Amount>,
 }
 
 impl RunStanding {
@@ -60,25 +61,11 @@ impl RunStanding {
         };
         let approvals = approvals(ledger, &view.run).await?;
         let senders = if view.run.sharing.is_some() { ledger.share_holders(&view.run).await? } else { Vec::new() };
-        let budget = figures.as_ref().and_then(|figures| figures.terms.as_ref()).map(|terms| &terms.budget);
-        let others_used = match budget.filter(|budget| whole && !budget.is_unlimited()) {
-            Some(_) => Some(others_used(ledger, &view.run).await?),
-            None => None,
+        let budget_left = match &figures {
+            Some(figures) if whole => budget_left(ledger, &view.run, figures).await?,
+            _ => None,
         };
-        Ok(Self { view, figures, approvals, senders, others_used })
-    }
-
-    /// What is left of its budget; nothing where there is none, or its figures are not known.
-    #[must_use]
-    pub fn budget_left(&self) -> Option<Budget> {
-        let figures = self.figures.as_ref()?;
-        let budget = &figures.terms.as_ref()?.budget;
-        let used = figures.requests.used.plus(self.others_used?);
-        let zero = Amount::default();
-        Some(Budget {
-            cost: budget.cost.map(|cost| if used.cost < cost { cost.minus(used.cost) } else { zero }),
-            recipients: budget.recipients.map(|recipients| recipients.saturating_sub(used.recipients)),
-        })
+        Ok(Self { view, figures, approvals, senders, budget_left })
     }
 
     /// What became of its messages by channel, as far as somebody told.
@@ -107,30 +94,35 @@ impl RunStanding {
     pub fn report_json(&self) -> Value {
         let mut object = self.json();
         object["figures"] = self.figures.as_ref().map(RunFigures::json).into();
-        if let Some(left) = self.budget_left().filter(|_| !object["figures"]["money"].is_null()) {
-            object["figures"]["money"]["budget_left"] = json!(left.cost.map(Amount::shortest));
+        if let Some(left) = self.budget_left.filter(|_| !object["figures"]["money"].is_null()) {
+            object["figures"]["money"]["budget_left"] = json!(left.shortest());
         }
         object
     }
 }
 
-/// What the other runs have used that share a run's budget.
-async fn others_used(ledger: &dyn Ledger, run: &Run) -> Result<Spending, LedgerError> {
-    let mut used = Spending::default();
-    for other in ledger.runs(RunFilter::of_campaign(&run.campaign)).await? {
-        if other.key == run.key || !share_budget(run, &other) {
-            continue;
-        }
+/// What the runs that share a run's budget may still spend, where it is the last of them.
+async fn budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) -> Result<Option<Amount>, LedgerError> {
+    let limit = figures.terms.as_ref().and_then(|terms| terms.budget.cost);
+    let Some(limit) = limit else { return Ok(None) };
+    let runs = ledger.runs(RunFilter::of_campaign(&run.campaign)).await?;
+    let others: Vec<Run> = runs.into_iter().filter(|other| other.key != run.key && share_budget(run, other)).collect();
+    if others.iter().any(|other| other.number > run.number) {
+        return Ok(None);
+    }
+    let mut used = figures.requests.used;
+    for other in others {
         let owned = is_owned(ledger, &other).await?;
         let kept = if owned { None } else { RunFigures::kept(ledger, &other).await? };
-        used = match kept {
-            Some(figures) => used.plus(figures.requests.used),
-            // What of a purged run was not kept is not known to anybody.
-            None if other.purged_at.is_some() => used,
-            None => used.plus(RunFigures::read(ledger, &other, owned).await?.requests.used),
+        let figures = match kept {
+            Some(figures) => figures,
+            // Nobody knows what of it was used.
+            None if other.purged_at.is_some() => return Ok(None),
+            None => RunFigures::read(ledger, &other, owned).await?,
         };
+        used = used.plus(figures.requests.used);
     }
-    Ok(used)
+    Ok(Some(if used.cost < limit { limit.minus(used.cost) } else { Amount::default() }))
 }
 
 /// Who agreed to a run apart from the call that sent it, the earliest first.

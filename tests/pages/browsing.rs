@@ -195,13 +195,33 @@ fn a_row_shows_its_message_and_one_that_is_left_out_shows_none() {
     sale.run(&[]).exits(3);
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
-    for page in ["/runs/sale@1/rows/2", "/runs/sale@1/preview?row=2"] {
-        assert!(browser.page(page).of_class("phone-sms")[0].words().contains("Hello, Olha"), "{page}");
-    }
-    for row in [3, 4] {
-        for page in [format!("/runs/sale@1/rows/{row}"), format!("/runs/sale@1/preview?row={row}")] {
-            assert!(browser.page(&page).of_class("phone-sms").is_empty(), "{page}");
+    for asked in ["", "?message=shown"] {
+        let page = |row: u32| browser.page(&format!("/runs/sale@1/rows/{row}{asked}"));
+        assert!(page(2).of_class("phone-sms")[0].words().contains("Hello, Olha"));
+        for (row, why) in [(3, "their number stands in an earlier row"), (4, "letters instead of a phone number")] {
+            assert!(page(row).of_class("phone-sms").is_empty() && main(&page(row)).contains(why), "{row}");
         }
     }
+    for row in ["0", "1", "5", "-1", "4294967296", "x"] {
+        assert_eq!(browser.get(&format!("/runs/sale@1/rows/{row}")).status, 404, "{row}");
+    }
     assert!(browser.page("/runs/sale@1/rows").one("main").words().contains("Shown: 1 to 3 of 3."));
+    std::fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");
+    let history = main(&browser.page("/runs/sale@1/rows/2"));
+    assert!(history.contains("Accepted by the gateway"), "what happened needs no copies: {history}");
+}
+
+#[test]
+fn what_is_due_stands_on_its_day_and_time_by_the_clock_of_its_campaign() {
+    // No machine that tests this is on the clock of Kathmandu, a quarter of an hour beside all others.
+    let schedule = "schedule: { every: daily 00:20 }";
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).top("timezone: Asia/Kathmandu").top(schedule).write();
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let page = Browser::first(&server).page("/");
+    let due = page.of_class("due");
+    assert!((29..=31).contains(&due.len()), "{} dates", due.len());
+    assert!(due.iter().all(|due| due.words().ends_with("00:20 sale")), "{}", main(&page));
+    assert!(main(&page).contains("00:20 (Asia/Kathmandu)"));
 }

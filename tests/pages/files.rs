@@ -196,3 +196,18 @@ fn a_page_is_opened_by_the_systems_own_program_and_where_there_is_no_screen_its_
     assert_eq!(fs::canonicalize(opened).expect("a file"), fs::canonicalize(sale.path("out.html")).expect("a file"));
     open(Some(":0"), "/nowhere").says("`xdg-open` cannot be started").says("out.html");
 }
+
+#[test]
+fn where_nobody_gets_a_message_a_preview_shows_what_each_would_get_and_a_plan_asks_for_nothing() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let page = previewed(&sale, &["--lang", "en"]).1.one("main").words();
+    for said in ["Nobody of this list gets a message now", "they have this message already", "Hello, Person 2"] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    sale.campaign(&["plan", "sale.yaml", "--out", "plan.html", "--lang", "en"]).exits(0);
+    let (_, html) = read(&sale, "plan.html");
+    assert!(html.one("main").words().contains("This plan sends nothing"));
+    assert_eq!(html.all("pre").len(), 1, "the digest alone, and no command");
+}

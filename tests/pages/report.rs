@@ -125,7 +125,7 @@ fn its_numbers_are_those_of_status_and_of_the_results_and_every_row_has_its_plac
     assert_eq!((&money["budget"], &money["currency"]), (&json!(100), &json!("UAH")));
     let page = told.html.one("main").words();
     for said in
-        ["Finished", "20 of 20 messages are through", "Europe/Kyiv", "15.20\u{a0}UAH", "Viber → SMS", "UNDELIVERABLE"]
+        ["Finished", "20 of 20 messages are processed", "Europe/Kyiv", "15.20\u{a0}UAH", "Viber → SMS", "UNDELIVERABLE"]
     {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(page.contains(&said), "{said}: {page}");
@@ -189,7 +189,7 @@ fn a_run_that_is_being_sent_is_told_as_it_stands_and_rows_in_doubt_with_what_set
         (&live.data["state"], &live.data["counts"]),
         (&json!("sending"), &json!({ "planned": 4, "sending": 5, "accepted": 1 }))
     );
-    assert!(live.html.one("main").words().contains("Sending. 1 of 10 messages are through"));
+    assert!(live.html.one("main").words().contains("Sending. 1 of 10 messages are processed"));
     run.kill();
     let broken = report(&hooked.sale, &["--lang", "en"]);
     assert_eq!(broken.data["counts"], json!({ "planned": 4, "in_doubt": 5, "accepted": 1 }));
@@ -211,7 +211,7 @@ fn what_a_gateway_says_is_text_whatever_it_is_and_is_told_in_two_languages() {
     let gateway = Gateway::always(Answer::items(move |operation| rejected(operation, hostile)));
     let sale = campaign().to(4).through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
-    for (language, title) in [("en", "What was refused or failed"), ("uk", "Що відхилено або не доставлено")]
+    for (language, title) in [("en", "What was refused or failed"), ("uk", "Що відхилено або не вдалося")]
     {
         let told = report(&sale, &["--lang", language]);
         assert_eq!(told.html.one("html").attribute("lang"), language);
@@ -252,7 +252,7 @@ fn a_program_is_told_where_it_is_and_what_stands_in_it_and_wrong_uses_write_noth
 }
 
 #[test]
-fn what_is_left_of_a_budget_is_what_no_run_of_its_edition_has_used() {
+fn what_is_left_of_a_budget_is_what_no_run_of_its_edition_has_used_by_the_limit_of_the_last() {
     let gateway = Gateway::accepting();
     let draft = campaign().to(3).through(&gateway).top("limits: { cost: 10 }");
     let sale = draft.profile("prices: { sms: 0.80 }").profile("currency: UAH").write();
@@ -260,10 +260,14 @@ fn what_is_left_of_a_budget_is_what_no_run_of_its_edition_has_used() {
     assert_eq!(report(&sale, &[]).data["figures"]["money"]["budget_left"], json!(7.6));
     let list = fs::read_to_string(sale.path("sale.csv")).expect("the list");
     sale.write("sale.csv", &format!("{list}380501000098,Vira\n380501000099,Nadia\n"));
+    sale.replace("sale.yaml", "cost: 10", "cost: 5");
     sale.run(&[]).exits(0);
     let second = report(&sale, &["--lang", "en"]);
     let money = &second.data["figures"]["money"];
     assert_eq!((&second.data["run"], &money["used_at_most"]), (&json!("sale@2"), &json!(1.6)));
-    assert_eq!(money["budget_left"], json!(6.0));
-    assert!(second.html.one("main").words().contains("Left of it 6.00 UAH"));
+    assert_eq!((&money["budget"], &money["budget_left"]), (&json!(5), &json!(1.0)));
+    assert!(second.html.one("main").words().contains("Left of it for all runs of the edition 1.00 UAH"));
+    sale.campaign(&["report", "sale@1", "--out", "report.html"]).exits(0);
+    let first = fs::read_to_string(sale.path("report.html")).expect("a page");
+    assert!(!first.contains("budget_left"), "another limit counts by now");
 }

@@ -23,7 +23,7 @@ pub struct ReportPage<'r> {
 }
 
 /// The first messages of a run.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct FirstMessages {
     messages: Vec<MessageView>,
 }

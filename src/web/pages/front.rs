@@ -161,8 +161,12 @@ fn calendar(days: &BTreeMap<Date, Day>, now: Timestamp) -> Option<CalendarView> 
     let due: BTreeMap<Date, Vec<String>> =
         days.iter().map(|(date, day)| (*date, day.due.iter().map(named).collect())).collect();
     // By a clock that is behind this machine's it may still be yesterday.
-    let first = today(now).min(*due.keys().next()?);
-    Some(charts::calendar(first, DAYS, &due))
+    let (today, earliest) = (today(now), *due.keys().next()?);
+    Some(if earliest < today {
+        charts::calendar(earliest, DAYS + 1, &due)
+    } else {
+        charts::calendar(today, DAYS, &due)
+    })
 }
 
 /// What is due in the next days, each at its day and time on the clock of its schedule.

@@ -6,14 +6,13 @@ use serde::Serialize;
 
 use super::fields::encoded;
 use super::look::Look;
-use super::preview::message_of;
 use super::refusal::Refusal;
 use super::rows::Numbers;
 use super::run::done;
 use crate::domain::{Outcome, Receipt, Row};
-use crate::ledger::{AskedRow, Author, Change, LedgerError, State};
+use crate::ledger::{AskedRow, Author, Change, LedgerError, Run, State};
 use crate::report::{DOUBTFUL, History, HistoryEntry, Incident, is_owned};
-use crate::runs::is_known;
+use crate::runs::{blocking, is_known, thaw};
 use crate::web::files::FirstMessages;
 use crate::web::words::Words;
 
@@ -33,7 +32,7 @@ struct View {
     left_out: Option<String>,
     /// What was or will be sent; nothing where the row gets nothing, or its copies are gone.
     message: Option<FirstMessages>,
-    /// Where that is shown of a row that is too far down its list to be looked up here.
+    /// Where that is shown, of a row that is too far down its list to be looked up unasked, or that could not be.
     message_path: Option<String>,
     entries: Vec<Entry>,
     /// How many rows a decision about it is about: one, where it waits for a decision.
@@ -51,8 +50,11 @@ struct Entry {
     told: Option<String>,
 }
 
-pub(super) async fn page(mut look: Look, Path((name, row)): Path<(String, u32)>) -> Response {
-    let view = view(&mut look, &name, Row::new(row)).await;
+pub(super) async fn page(mut look: Look, Path((name, row)): Path<(String, String)>) -> Response {
+    let view = match row.parse() {
+        Ok(row) => view(&mut look, &name, Row::new(row)).await,
+        Err(_) => Err(Refusal::Unknown),
+    };
     look.answer("pages/message.html", view)
 }
 
@@ -67,9 +69,12 @@ async fn view(look: &mut Look, name: &str, row: Row) -> Result<View, Refusal> {
     let path = format!("/runs/{}", encoded(name));
     let waits = DOUBTFUL.contains(&history.state);
     let is_there = !run.shared && history.left_out.is_none();
-    let message = match row.get() <= NEAR && is_there {
-        true => Some(message_of(look, &run, row).await?),
-        false => None,
+    let message = match look.query.get("message") {
+        _ if !is_there => None,
+        Some(_) => Some(message_of(look, &run, row).await?),
+        // What happened is told whatever became of the copies.
+        None if row.get() <= NEAR => message_of(look, &run, row).await.ok(),
+        None => None,
     };
     Ok(View {
         run: run.name(),
@@ -77,7 +82,7 @@ async fn view(look: &mut Look, name: &str, row: Row) -> Result<View, Refusal> {
         to: history.phone.map(|phone| look.number(phone)),
         state: history.state.name(),
         left_out: history.left_out.as_deref().map(|why| reason(look.words(), why)),
-        message_path: (is_there && message.is_none()).then(|| format!("{path}/preview?row={row}")),
+        message_path: (is_there && message.is_none()).then(|| format!("{path}/rows/{row}?message=shown")),
         message,
         entries: entries(look, &history),
         doubt: waits.into(),
@@ -85,6 +90,13 @@ async fn view(look: &mut Look, name: &str, row: Row) -> Result<View, Refusal> {
         done: done(look),
         path,
     })
+}
+
+/// The message of a row of a run whose copies are there; the list is read up to it.
+async fn message_of(look: &Look, run: &Run, row: Row) -> Result<FirstMessages, Refusal> {
+    let (frozen, prepared) = thaw(look.ledger(), run).await?;
+    let unmasked = look.shows_numbers();
+    Ok(blocking(move || FirstMessages::of_row(&frozen.brief, prepared, row, unmasked)).await??)
 }
 
 /// A reason in the page's language, where it is one that we give.

@@ -12,8 +12,6 @@ use super::look::Look;
 use super::refusal::Refusal;
 use super::rows::Numbers;
 use crate::calendar::Occurrence;
-use crate::domain::Row;
-use crate::ledger::Run;
 use crate::runs::{blocking, look_at_armed, thaw};
 use crate::web::files::{FirstMessages, PreviewPage, PreviewView, Shown, preview_view};
 
@@ -47,31 +45,13 @@ async fn of(look: &mut Look, name: String) -> Result<OfRun, Refusal> {
     if run.shared || run.purged_at.is_some() {
         return Err(Refusal::Unknown);
     }
-    let path = format!("/runs/{}", encoded(&name));
-    let row = look.query.get("row").and_then(|row| row.parse().ok()).map(Row::new);
-    let (first, here) = match row {
-        Some(row) => {
-            let is_left_out = look.ledger().left_out(run.key).await?.of(row).is_some();
-            let message = if is_left_out { FirstMessages::default() } else { message_of(look, &run, row).await? };
-            (message, format!("{path}/preview?row={row}"))
-        }
-        None => (first_of(look, &run).await?, format!("{path}/preview")),
-    };
-    Ok(OfRun { run: name, path, first, numbers: Numbers::on(look, &here) })
-}
-
-async fn first_of(look: &Look, run: &Run) -> Result<FirstMessages, Refusal> {
-    let (frozen, prepared) = thaw(look.ledger(), run).await?;
+    let (frozen, prepared) = thaw(look.ledger(), &run).await?;
     let (left_out, last) = (look.ledger().left_out(run.key).await?.rows(), run.last_row());
     let shown = (ROWS, look.shows_numbers());
-    Ok(blocking(move || FirstMessages::read(&frozen.brief, prepared, (&left_out, last), shown)).await??)
-}
-
-/// The message of one row of a run whose copies are there; the list is read up to it.
-pub(super) async fn message_of(look: &Look, run: &Run, row: Row) -> Result<FirstMessages, Refusal> {
-    let (frozen, prepared) = thaw(look.ledger(), run).await?;
-    let unmasked = look.shows_numbers();
-    Ok(blocking(move || FirstMessages::of_row(&frozen.brief, prepared, row, unmasked)).await??)
+    let first = blocking(move || FirstMessages::read(&frozen.brief, prepared, (&left_out, last), shown)).await??;
+    let path = format!("/runs/{}", encoded(&name));
+    let numbers = Numbers::on(look, &format!("{path}/preview"));
+    Ok(OfRun { run: name, path, first, numbers })
 }
 
 /// Of what is armed, as it is sent when it is due next.

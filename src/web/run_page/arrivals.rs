@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::funnel::class;
+use super::funnel::{NO_WORD, class};
 use super::{RunPage, share};
 use crate::domain::Channel;
 use crate::ledger::State;
@@ -144,7 +144,7 @@ fn way_view(words: &Words, way: &Way, figure: &WayFigure) -> WayView {
             ended: vec![
                 piece(words.say("run.delivered"), State::Delivered, &[State::Delivered, State::Read]),
                 piece(words.say("run.failed"), State::Failed, &[State::Failed]),
-                piece(words.say("run.waiting"), State::Accepted, &[State::Accepted, State::Queued]),
+                piece(words.say("run.waiting"), State::Accepted, &NO_WORD),
             ],
             fell: (words.say("run.fell").to_owned(), figure.reached(place.saturating_add(1))),
         }

@@ -152,7 +152,7 @@ impl RunPage<'_> {
             arrivals: figures.and_then(|figures| self.arrivals(words, figures)),
             failures: self.failures(words),
             doubt: self.doubt(words),
-            money: figures.and_then(|figures| pace::money(words, figures, self.standing.budget_left())),
+            money: figures.and_then(|figures| pace::money(words, figures, self.standing.budget_left)),
             pace: figures.and_then(|figures| self.pace(words, figures)),
         }
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::arrivals::TimedView;
 use super::{NumberView, RunPage};
-use crate::domain::{Budget, Spending};
+use crate::domain::{Amount, Spending};
 use crate::report::RunFigures;
 use crate::web::words::Words;
 
@@ -57,7 +57,7 @@ impl RunPage<'_> {
 }
 
 /// What a run cost at most; nothing where the price of a message is not known.
-pub(super) fn money(words: &Words, figures: &RunFigures, left: Option<Budget>) -> Option<MoneyView> {
+pub(super) fn money(words: &Words, figures: &RunFigures, left: Option<Amount>) -> Option<MoneyView> {
     let requests = &figures.requests;
     if !requests.priced || requests.requests == 0 {
         return None;
@@ -69,7 +69,7 @@ pub(super) fn money(words: &Words, figures: &RunFigures, left: Option<Budget>) -
         used: words.money(cost, currency),
         given_back: words.money(requests.given_back, currency),
         budget: terms.and_then(|terms| terms.budget.cost).map(|budget| words.money(budget, currency)),
-        left: left.and_then(|left| left.cost).map(|left| words.money(left, currency)),
+        left: left.map(|left| words.money(left, currency)),
         most: terms.and_then(|terms| terms.budget.recipients),
         messages: recipients,
     })

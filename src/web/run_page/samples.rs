@@ -1,6 +1,7 @@
 //! Whatever a gateway says, the parts of a run's page are sound, add up and hold nothing that no template wrote.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 
 use super::{Part, RunPage, RunPageView, part};
 use crate::domain::{Channel, Outcome, Status};
-use crate::report::{Fate, RunStanding, fate, scene};
+use crate::report::{Fate, RunStanding, RunStatus, fate, scene};
 use crate::web::html::read_html::Html;
 use crate::web::words::Language;
 
@@ -97,5 +98,30 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_rest_is_told_by_its_length_while_it_is_short_and_by_its_end_where_it_is_long() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let mut standing = runtime.block_on(async {
+        let (ledger, run) = scene(&[Fate::Out("filtered".into()), Fate::Waits, Fate::Silent]).await;
+        RunStanding::whole(&ledger, run).await.unwrap()
+    });
+    standing.view.status = RunStatus::Sending;
+    let command = |arguments: String| arguments;
+    let table = [
+        (14, "1 of 2 messages are processed, about 14 s left."),
+        (61, "1 of 2 messages are processed, about 1 min 5 s left."),
+        (130, "1 of 2 messages are processed, about 3 min left."),
+        (3_600, "1 of 2 messages are processed, done about 1 January 1970, 01:00."),
+    ];
+    for (seconds, said) in table {
+        let left = Some(Duration::from_secs(seconds));
+        let (now, zone) = (Timestamp::UNIX_EPOCH, &TimeZone::UTC);
+        let page = RunPage { standing: &standing, now, left, zone, command: &command, rows: None };
+        let html = part(Language::English, &page.view(Language::English), Part::Sentence).unwrap();
+        let words = Html::read(&format!("<!doctype html>{html}")).elements[0].words().replace('\u{a0}', " ");
+        assert!(words.contains(said), "{said}: {words}");
     }
 }
