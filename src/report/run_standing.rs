@@ -75,6 +75,12 @@ impl RunStanding {
         self.figures.as_ref().map(|figures| &figures.channels).filter(|_| self.view.run.receipts > 0)
     }
 
+    /// Whether more parts may have been billed than the gateway told; where nobody knows, those that it told are all.
+    #[must_use]
+    pub fn parts_at_least(&self) -> bool {
+        self.figures.as_ref().is_some_and(|figures| figures.requests.parts.is_least(&self.view.counts))
+    }
+
     /// The same for programs. Nobody's number is in it.
     #[must_use]
     pub fn json(&self) -> Value {

@@ -106,7 +106,12 @@ fn rows_by_state_come_a_page_at_a_time_and_each_row_once() {
     assert_eq!(rows(&last), (280..=301).collect::<Vec<_>>());
     let back = last.all("a").into_iter().find(|link| link.attribute("rel") == "prev").expect("a way back");
     assert_eq!(back.attribute("href"), "/runs/sale@1/rows?from=230");
-    assert_eq!(browser.get("/runs/sale@1/rows?state=nothing").status, 404);
+    let beyond = browser.page("/runs/sale@1/rows?state=rejected&from=302");
+    assert_eq!(rows(&beyond), [0_u32; 0]);
+    assert!(main(&beyond).contains("There are none from this row on"), "{}", main(&beyond));
+    let nothing = browser.get("/runs/sale@1/rows?state=nothing");
+    assert_eq!(nothing.status, 404);
+    assert_eq!(nothing.page().one("h1").words(), "Nothing is here");
 }
 
 #[test]

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use crate::receipts::{Hooked, operations};
 #[cfg(target_os = "linux")]
 use crate::support::Clock;
-use crate::support::{Answer, Folder, Gateway, Html, Process, Results, campaign, change_ledger, in_files, rejected};
+use crate::support::{
+    Answer, Browser, Folder, Gateway, Html, Process, Results, Server, campaign, change_ledger, in_files, rejected,
+};
 
 const VIBER_THEN_SMS: &str = "  - viber: { signature: OlenaCo, message: \"Hi {{ name }}\" }\n  - sms: { signature: OlenaCo, message: \"Hi {{ name }}, {{ phone }}\" }";
 
@@ -270,4 +272,25 @@ fn what_is_left_of_a_budget_is_what_no_run_of_its_edition_has_used_by_the_limit_
     sale.campaign(&["report", "sale@1", "--out", "report.html"]).exits(0);
     let first = fs::read_to_string(sale.path("report.html")).expect("a page");
     assert!(!first.contains("budget_left"), "another limit counts by now");
+}
+
+#[test]
+fn parts_are_at_least_so_many_where_the_gateway_did_not_tell_those_of_every_message() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
+    let sale = campaign().to(6).batches_of(5).one_at_a_time().through(&gateway).write();
+    sale.run(&[]).exits(4);
+    let words = |page: &Html, id: &str| {
+        let named = ["dl", "section"].into_iter().flat_map(|tag| page.all(tag)).find(|part| part.attribute("id") == id);
+        named.expect("the part").words()
+    };
+    let in_report = words(&report(&sale, &[]).html, "run-numbers");
+    assert!(in_report.contains("at least 1"), "{in_report}");
+    let server = Server::start(&sale, &[]);
+    let on_page = words(&Browser::first(&server).page("/runs/sale@1"), "standing");
+    assert!(on_page.contains("at least 1 billed part,"), "{on_page}");
+    let gateway = Gateway::accepting();
+    let all = campaign().to(6).through(&gateway).write();
+    all.run(&[]).exits(0);
+    let in_report = words(&report(&all, &[]).html, "run-numbers");
+    assert!(in_report.contains("as told 6") && !in_report.contains("at least"), "{in_report}");
 }

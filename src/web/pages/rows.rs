@@ -32,6 +32,8 @@ struct View {
     rows: Vec<RowLine>,
     /// Which of all these rows they are; nothing where a search found them.
     shown: Option<Place>,
+    /// Whether all of these rows are before the one from which they were asked for.
+    beyond: bool,
     /// Where rows before these and behind these are.
     before: Option<String>,
     behind: Option<String>,
@@ -106,6 +108,7 @@ async fn view(look: &mut Look, name: &str) -> Result<View, Refusal> {
     let (skipped, all) = index.place(state, from);
     let number = |number: u64| look.words().number(number);
     let shown = Place { from: number(skipped + 1), to: number(skipped + rows.len() as u64), all: number(all) };
+    let beyond = rows.is_empty() && all > 0;
     let shown = (!rows.is_empty()).then_some(shown);
     let listed = listed_rows(look.ledger(), &run, is_owned(look.ledger(), &run).await?, &rows).await?;
     let path = format!("/runs/{}", encoded(name));
@@ -124,6 +127,7 @@ async fn view(look: &mut Look, name: &str) -> Result<View, Refusal> {
         states: links.collect(),
         rows: listed.map(|row| line(look, &path, row)).collect(),
         shown,
+        beyond,
         before: before.map(&here),
         behind: behind.map(here),
         found: false,
@@ -172,9 +176,19 @@ pub(super) async fn find(Path(name): Path<String>, told: Told) -> Response {
         Ok(Found::Row(row)) => look.done(Ok(format!("{path}/rows/{row}"))),
         Ok(Found::Rows(rows)) => {
             let rows = rows.into_iter().map(|row| line(&look, &path, row)).collect();
-            let (states, shown, before, behind) = (Vec::new(), None, None, None);
-            let view =
-                View { name, path, state: None, states, rows, shown, before, behind, found: true, numbers: None };
+            let view = View {
+                name,
+                path,
+                state: None,
+                states: Vec::new(),
+                rows,
+                shown: None,
+                beyond: false,
+                before: None,
+                behind: None,
+                found: true,
+                numbers: None,
+            };
             look.answer("pages/rows.html", Ok(view))
         }
         Err(refusal) => look.done(Err(refusal)),

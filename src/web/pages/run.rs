@@ -41,6 +41,8 @@ struct RunPage {
     rehearsal: bool,
     rows: u64,
     parts: u64,
+    /// Whether more may have been billed.
+    parts_at_least: bool,
     counts: Vec<Count>,
     /// Rows that wait for a decision.
     doubt: u64,
@@ -148,6 +150,7 @@ fn run_page(look: &Look, reading: &Reading) -> RunPage {
         rehearsal: !run.live,
         rows: by_state.total(),
         parts: *parts,
+        parts_at_least: reading.standing.parts_at_least(),
         counts: counts(&path, by_state),
         doubt: doubt(by_state),
         kept: run.purged_at.is_none(),

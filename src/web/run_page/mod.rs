@@ -210,7 +210,8 @@ impl RunPage<'_> {
             number(words.say("run.in-doubt"), self.sum(&crate::report::DOUBTFUL)),
         ];
         numbers.extend(others.into_iter().filter(|number| number.value > 0));
-        numbers.push(number(words.say("run.parts"), self.standing.view.parts));
+        let parts = if self.standing.parts_at_least() { "run.parts-at-least" } else { "run.parts" };
+        numbers.push(number(words.say(parts), self.standing.view.parts));
         numbers
     }
 }
