@@ -82,6 +82,10 @@ impl<R: Read> Intake<R> {
         }
     }
 
+    pub(super) fn into_input(self) -> R {
+        self.input
+    }
+
     /// The first block of the file without its byte order mark, before anything is given out.
     pub(super) fn head(&mut self) -> io::Result<&[u8]> {
         while self.held.len() < BLOCK && !self.ended {

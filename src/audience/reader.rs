@@ -64,6 +64,11 @@ impl<R: Read> Reader<R> {
         self.records.last_row()
     }
 
+    /// The input, of which all was read that was handed out.
+    pub fn into_input(self) -> R {
+        self.records.into_input()
+    }
+
     /// Replaces what the chunk holds by the next records; false at the end of the list.
     ///
     /// # Errors

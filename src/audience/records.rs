@@ -115,6 +115,10 @@ impl<R: Read> Records<R> {
         Ok(records)
     }
 
+    pub(super) fn into_input(self) -> R {
+        self.csv.into_inner().into_input()
+    }
+
     pub(super) fn header(&self) -> &HeaderLine {
         &self.header
     }

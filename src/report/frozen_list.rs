@@ -1,7 +1,7 @@
 //! The frozen list of a run while it is read: at its end it is known to be what the run began with, or not.
 
 use std::io::{self, BufReader, Read, Sink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::ResultsError;
 use crate::check::Tee;
@@ -42,26 +42,27 @@ impl<'a> ListSource<'a> {
 }
 
 /// A list of recipients that is hashed while it is read.
-pub(super) struct FrozenList<'a> {
-    source: ListSource<'a>,
+pub(super) struct FrozenList {
+    /// As people find it.
+    place: PathBuf,
     tee: Tee<BufReader<ListReader>, Sink>,
 }
 
-impl<'a> FrozenList<'a> {
+impl FrozenList {
     /// Opens the list.
-    pub(super) fn open(source: ListSource<'a>) -> Result<Self, ResultsError> {
+    pub(super) fn open(source: ListSource<'_>) -> Result<Self, ResultsError> {
         let list = source.open().map_err(unreadable)?;
-        Ok(Self { source, tee: Tee::new(BufReader::with_capacity(BUFFER, list), None) })
+        Ok(Self { place: source.place().to_owned(), tee: Tee::new(BufReader::with_capacity(BUFFER, list), None) })
     }
 
     /// Reads what is left of it, and makes sure that it is the list with this SHA-256 in hexadecimal.
     pub(super) fn finish(mut self, sha256: &str) -> Result<(), ResultsError> {
         let read = self.tee.finish().map_err(unreadable)?;
-        if read == sha256 { Ok(()) } else { Err(ResultsError::Changed(self.source.place().to_owned())) }
+        if read == sha256 { Ok(()) } else { Err(ResultsError::Changed(self.place)) }
     }
 }
 
-impl Read for FrozenList<'_> {
+impl Read for FrozenList {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.tee.read(buffer)
     }

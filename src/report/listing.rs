@@ -1,6 +1,5 @@
 //! What is listed: the recipients of a run and what became of each, read from the first row to the last.
 
-use std::io::Read;
 use std::iter::Peekable;
 
 use roaring::RoaringBitmap;
@@ -8,6 +7,7 @@ use roaring::RoaringBitmap;
 use super::ResultsError;
 use super::frozen_list::{FrozenList, ListSource};
 use super::layout::Layout;
+use super::list_ahead::ListAhead;
 use super::own_columns::OwnColumns;
 use super::row_records::RowRecords;
 use super::row_writer::{Exclusion, PartsOfPeople, RowFacts, RowWriter};
@@ -41,10 +41,8 @@ pub struct Listing<'a> {
 
 impl<'a> Listing<'a> {
     /// A reader of its recipients.
-    pub(super) fn reader<'l>(
-        &self,
-        list: &'l mut FrozenList<'a>,
-    ) -> Result<Reader<&'l mut FrozenList<'a>>, ResultsError> {
+    pub(super) fn reader(&self) -> Result<Reader<FrozenList>, ResultsError> {
+        let list = FrozenList::open(self.recipients)?;
         Ok(Reader::open(list, self.recipients.place(), &settings(self.brief))?)
     }
 
@@ -70,8 +68,13 @@ impl<'a> Listing<'a> {
     }
 
     /// Its rows with what became of them.
-    pub(super) fn rows<R: Read>(self, reader: Reader<R>) -> Rows<'a, impl Iterator<Item = ExcludedRow<'a>>, R> {
-        Rows { reader, left_out: self.left_out.in_order().peekable(), records: self.records }
+    pub(super) fn rows(self, reader: Reader<FrozenList>) -> Rows<'a, impl Iterator<Item = ExcludedRow<'a>>> {
+        Rows {
+            list: ListAhead::of(reader),
+            sha256: self.recipients_sha256,
+            left_out: self.left_out.in_order().peekable(),
+            records: self.records,
+        }
     }
 }
 
@@ -79,19 +82,17 @@ impl<'a> Listing<'a> {
 type ExcludedRow<'a> = (Row, State, &'a str);
 
 /// The rows of a listing, one group after another.
-pub(super) struct Rows<'a, I: Iterator, R> {
-    reader: Reader<R>,
+pub(super) struct Rows<'a, I: Iterator> {
+    list: ListAhead,
+    sha256: &'a str,
     left_out: Peekable<I>,
     records: Option<RowRecords<'a>>,
 }
 
-impl<'a, I: Iterator<Item = ExcludedRow<'a>>, R: Read> Rows<'a, I, R> {
-    /// The next group with what became of each of its rows; nothing at the end.
+impl<'a, I: Iterator<Item = ExcludedRow<'a>>> Rows<'a, I> {
+    /// The next group with what became of each of its rows; nothing at the end, or where the list cannot be read on.
     pub(super) async fn next(&mut self) -> Result<Option<(Chunk, Vec<RowFacts>)>, ResultsError> {
-        let mut chunk = Chunk::new();
-        if !self.reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
-            return Ok(None);
-        }
+        let Some(chunk) = self.list.next().await else { return Ok(None) };
         let mut facts = Vec::with_capacity(chunk.len());
         let ends = chunk.get(0).zip(chunk.get(chunk.len().saturating_sub(1)));
         if let (Some(records), Some((first, last))) = (&mut self.records, ends) {
@@ -106,8 +107,9 @@ impl<'a, I: Iterator<Item = ExcludedRow<'a>>, R: Read> Rows<'a, I, R> {
         Ok(Some((chunk, facts)))
     }
 
-    /// What the records came to, once all groups were read.
-    pub(super) fn into_records(self) -> Option<RowRecords<'a>> {
-        self.records
+    /// What the records came to, once all groups were read: of the list that was frozen, read to its end.
+    pub(super) async fn finish(self) -> Result<Option<RowRecords<'a>>, ResultsError> {
+        self.list.finish(self.sha256).await?;
+        Ok(self.records)
     }
 }

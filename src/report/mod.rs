@@ -13,6 +13,7 @@ mod frozen_list;
 mod history;
 mod layout;
 mod ledger_loss;
+mod list_ahead;
 mod listing;
 mod lookup_answer;
 mod next_step;

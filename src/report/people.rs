@@ -3,7 +3,6 @@
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::ResultsError;
-use super::frozen_list::FrozenList;
 use super::listing::Listing;
 use crate::domain::{Phone, Row};
 use crate::ledger::State;
@@ -64,10 +63,8 @@ struct Words {
 
 impl Words {
     async fn read(listing: Listing<'_>, people: &mut People) -> Result<Self, ResultsError> {
-        let (recipients, sha256, region) = (listing.recipients, listing.recipients_sha256, listing.brief.region);
-        let activity = listing.activity();
-        let mut list = FrozenList::open(recipients)?;
-        let reader = listing.reader(&mut list)?;
+        let (region, activity) = (listing.brief.region, listing.activity());
+        let reader = listing.reader()?;
         let column = reader.header().phone();
         let mut rows = listing.rows(reader);
         let mut words = Self::default();
@@ -77,8 +74,7 @@ impl Words {
                 words.add((recipient.row, phone), facts.state(activity), people);
             }
         }
-        drop(rows);
-        list.finish(sha256)?;
+        rows.finish().await?;
         Ok(words)
     }
 

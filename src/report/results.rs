@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
-use super::frozen_list::FrozenList;
 use super::layout::{Layout, Style};
 use super::ledger_loss::LossSign;
 use super::listing::Listing;
@@ -141,8 +140,7 @@ pub async fn write_results(
     let mut delimiter = Layout::COMMA;
     // The newest list is the one that people know.
     for listing in listings.iter().rev() {
-        let mut list = FrozenList::open(listing.recipients)?;
-        let reader = listing.reader(&mut list)?;
+        let reader = listing.reader()?;
         if own.is_empty() {
             delimiter = reader.delimiter();
         }
@@ -177,9 +175,7 @@ impl<W: Write> Sheet<W> {
         listing: Listing<'_>,
     ) -> Result<Option<RunFigures>, ResultsError> {
         let count = listing.run.map_or(0, |run| run.recipients);
-        let (recipients, sha256) = (listing.recipients, listing.recipients_sha256);
-        let mut list = FrozenList::open(recipients)?;
-        let reader = listing.reader(&mut list)?;
+        let reader = listing.reader()?;
         let writer = Arc::new(listing.writer(layout.clone(), own, reader.header()));
         let mut rows = listing.rows(reader);
         let (mut formatting, at_once) = (VecDeque::new(), cores());
@@ -193,9 +189,7 @@ impl<W: Write> Sheet<W> {
         while !formatting.is_empty() {
             self.write_next(&mut formatting).await?;
         }
-        let figures = rows.into_records().and_then(|records| records.into_figures(count));
-        list.finish(sha256)?;
-        Ok(figures)
+        Ok(rows.finish().await?.and_then(|records| records.into_figures(count)))
     }
 
     async fn write_next(&mut self, formatting: &mut VecDeque<JoinHandle<Vec<u8>>>) -> Result<(), ResultsError> {

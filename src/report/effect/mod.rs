@@ -13,7 +13,6 @@ use roaring::RoaringTreemap;
 pub use interval::{Interval, Proportion};
 pub use purchases::{PurchaseFile, Purchases};
 
-use super::frozen_list::FrozenList;
 use super::listing::Listing;
 use super::{ResultsError, RunResults, is_owned};
 use crate::check::HOLDOUT;
@@ -158,11 +157,9 @@ enum Fate {
 }
 
 async fn each_person(listing: Listing<'_>, mut each: impl FnMut(Person<'_>)) -> Result<(), ResultsError> {
-    let (recipients, sha256, region) = (listing.recipients, listing.recipients_sha256, listing.brief.region);
-    let activity = listing.activity();
+    let (region, activity) = (listing.brief.region, listing.activity());
     let (allotment, arms) = (listing.brief.allotment(), listing.brief.arms());
-    let mut list = FrozenList::open(recipients)?;
-    let reader = listing.reader(&mut list)?;
+    let reader = listing.reader()?;
     let column = reader.header().phone();
     let mut rows = listing.rows(reader);
     while let Some((chunk, facts)) = rows.next().await? {
@@ -179,6 +176,5 @@ async fn each_person(listing: Listing<'_>, mut each: impl FnMut(Person<'_>)) -> 
             }
         }
     }
-    drop(rows);
-    list.finish(sha256)
+    rows.finish().await.map(drop)
 }
