@@ -35,7 +35,7 @@ pub struct Fields<'a> {
 
 impl Chunk {
     /// The most records that a chunk holds.
-    pub const CAPACITY: usize = 2_048;
+    pub const CAPACITY: usize = 1_024;
     /// Bytes of text after which no further record is added.
     const ENOUGH_TEXT: usize = 1 << 20;
 

@@ -15,8 +15,8 @@ use crate::check::cores;
 
 /// The most threads that a command has at the same time for each core: one of the runtime, one for the list.
 const PER_CORE: usize = 2;
-/// The most further threads that a command has at the same time: for the ledger, its list and its inputs.
-const FURTHER: usize = 6;
+/// The most further threads that a command has at the same time: for the ledger, what writes it, its list and its inputs.
+const FURTHER: usize = 7;
 
 /// Lets no core file, and no other process of the same user, get at the memory: the key and people's numbers are in it.
 pub(super) fn keep_memory_private() {

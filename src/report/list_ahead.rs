@@ -45,3 +45,64 @@ impl ListAhead {
         reading.map_err(|finding| vec![*finding])?.finish(sha256)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::Path;
+
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+    use crate::audience::Settings;
+    use crate::ledger::ListReader;
+    use crate::report::ListSource;
+
+    /// A list of so many rows that is read ahead, and its SHA-256.
+    fn ahead(rows: u64) -> (ListAhead, String) {
+        let rows: String = (0..rows).map(|row| format!("{}\n", 380_501_000_000 + row)).collect();
+        let text = format!("phone\n{rows}");
+        let sha256 = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let open = || Ok(Box::new(io::Cursor::new(text.clone())) as ListReader);
+        let place = Path::new("list.csv");
+        let list = FrozenList::open(ListSource::Outside { place, open: &open }).unwrap();
+        (ListAhead::of(Reader::open(list, place, &Settings::default()).unwrap()), sha256)
+    }
+
+    #[tokio::test]
+    async fn every_row_comes_once_and_in_its_order() {
+        let (mut list, sha256) = ahead(20_000);
+        let mut next = 2;
+        while let Some(group) = list.next().await {
+            for record in group.iter() {
+                assert_eq!(record.row.get(), next);
+                next += 1;
+            }
+        }
+        assert_eq!(next, 20_002);
+        list.finish(&sha256).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_list_is_known_by_all_of_it_however_little_was_taken() {
+        for taken in [0, 1] {
+            let (mut list, sha256) = ahead(20_000);
+            for _ in 0..taken {
+                assert!(list.next().await.is_some());
+            }
+            list.finish(&sha256).await.unwrap();
+            let (list, _) = ahead(20_001);
+            assert!(matches!(list.finish(&sha256).await, Err(ResultsError::Changed(_))), "{taken}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_on_is_told_at_the_end() {
+        let open = || Ok(Box::new(io::Cursor::new("phone,name\n380501000002,Olena\n380501000003\n")) as ListReader);
+        let place = Path::new("list.csv");
+        let list = FrozenList::open(ListSource::Outside { place, open: &open }).unwrap();
+        let mut list = ListAhead::of(Reader::open(list, place, &Settings::default()).unwrap());
+        while list.next().await.is_some() {}
+        assert!(matches!(list.finish("").await, Err(ResultsError::Recipients(_))));
+    }
+}

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 pub(super) use sqlx::PgConnection as Connection;
 pub(super) use sqlx::Postgres as Database;
 pub(super) use sqlx::postgres::PgRow as Record;
+use tokio::task::JoinHandle;
 
 pub(super) use super::ledger::PostgresLedger as Adapter;
 pub(super) use super::locks::Lock;
@@ -19,6 +20,11 @@ pub(super) type Reader = sqlx::Transaction<'static, Database>;
 pub(super) const SHARED: bool = true;
 /// Whether the driver may remember statements from one query to the next: a pooler gives the next one to another server.
 pub(super) const REMEMBERS: bool = false;
+
+/// Starts what writes: answers come by the sockets of the runtime, so one of its workers hears them first.
+pub(super) fn start_writing(writing: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    tokio::spawn(writing)
+}
 
 /// A text of somebody else's as a column can hold it: all but the character 0.
 pub(super) fn text(text: &str) -> Cow<'_, str> {

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::change::{Failure, Now};
-use super::dialect::{Adapter, Connection, Pen, failed};
+use super::dialect::{self, Adapter, Connection, Pen, failed};
 use super::gathered;
 use super::numbers::Numbers;
 use crate::failpoint;
@@ -113,7 +113,7 @@ impl Writer {
     fn start(pen: Pen, numbers: Numbers, on_commit: OnCommit, place: Arc<str>) -> Self {
         let (changes, receiver) = mpsc::channel(LARGEST_COMMIT);
         let failed = Arc::new(OnceLock::new());
-        let ended = tokio::spawn(write_all((pen, numbers, place), receiver, on_commit, Arc::clone(&failed)));
+        let ended = dialect::start_writing(write_all((pen, numbers, place), receiver, on_commit, Arc::clone(&failed)));
         Self { task: Mutex::new(Some(Task { changes, ended })), failed }
     }
 

@@ -7,6 +7,8 @@ pub(super) use sqlx::Sqlite as Database;
 pub(super) use sqlx::SqliteConnection as Connection;
 use sqlx::pool::PoolConnection;
 pub(super) use sqlx::sqlite::SqliteRow as Record;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 pub(super) use super::ledger::SqliteLedger as Adapter;
 pub(super) use super::pen::Pen;
@@ -35,6 +37,13 @@ impl Waiting {
 pub(super) const SHARED: bool = false;
 /// Whether the driver may remember statements from one query to the next.
 pub(super) const REMEMBERS: bool = true;
+
+/// Starts what writes: on a thread of its own. Each statement is a way to the thread of the connection and back, and a worker of
+/// the runtime may be at something else when the answer comes.
+pub(super) fn start_writing(writing: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    let runtime = Handle::current();
+    tokio::task::spawn_blocking(move || runtime.block_on(writing))
+}
 
 /// A text of somebody else's as a column can hold it.
 pub(super) fn text(text: &str) -> &str {

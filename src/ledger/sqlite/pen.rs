@@ -41,12 +41,10 @@ impl Pen {
 
     /// Counts the commit and makes it.
     pub(super) async fn commit(&mut self) -> Result<Mark, LedgerError> {
-        let counted = count(&mut self.connection).await.map_err(|error| storage(&self.path, &error))?;
         failpoint::pass("commit.before");
-        let committed = sqlx::query("COMMIT").execute(&mut self.connection).await;
-        committed.map_err(|error| storage(&self.path, &error))?;
+        let committed = count_and_commit(&mut self.connection).await.map_err(|error| storage(&self.path, &error))?;
         failpoint::pass("commit.after");
-        Ok(counted)
+        Ok(committed)
     }
 
     /// Takes the transaction back; whether it may be tried once more, which a file that failed never is.
@@ -81,10 +79,11 @@ impl Pen {
     }
 }
 
-/// Counts a commit, inside its transaction.
-async fn count(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
-    let row = sqlx::query("UPDATE meta SET generation = generation + 1 RETURNING id, generation")
-        .fetch_one(connection)
-        .await?;
+/// Counts a commit inside its transaction, and makes it: in one go, since each is a way to another thread and back.
+async fn count_and_commit(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
+    let counted = sqlx::query("UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT");
+    // To the end of all statements, which one row alone would not be.
+    let rows = counted.fetch_all(connection).await?;
+    let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
     Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })
 }
