@@ -196,7 +196,7 @@ impl Look {
     pub(super) fn answer<V: Serialize>(&self, template: &str, view: Result<V, Refusal>) -> Response {
         match view.and_then(|view| self.page(template, &view)) {
             Ok(page) => Html(page).into_response(),
-            Err(refusal) => self.refused("pages.not-shown", refusal),
+            Err(refusal) => self.refused(self.words().say("pages.not-shown"), refusal),
         }
     }
 
@@ -204,14 +204,14 @@ impl Look {
     pub(super) fn done(&self, done: Result<String, Refusal>) -> Response {
         match done {
             Ok(page) => Redirect::to(&page).into_response(),
-            Err(refusal) => self.refused("pages.refused", refusal),
+            Err(refusal) => self.refused(self.words().say("pages.refused"), refusal),
         }
     }
 
     /// Why there is no such page, or was not done what was ordered, under this heading; what there is not has its own.
     fn refused(&self, heading: &str, refusal: Refusal) -> Response {
-        let heading = if matches!(refusal, Refusal::Unknown) { "pages.nothing-here" } else { heading };
-        let heading = self.words().say(heading);
+        let nothing = matches!(refusal, Refusal::Unknown);
+        let heading = if nothing { self.words().say("pages.nothing-here") } else { heading };
         let Message { status, told, english } = refusal.message(self.words(), self.pages.explain.as_ref());
         match self.page("pages/refused.html", &RefusalView { heading, told, english }) {
             Ok(page) => (status, Html(page)).into_response(),

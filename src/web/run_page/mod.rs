@@ -210,8 +210,9 @@ impl RunPage<'_> {
             number(words.say("run.in-doubt"), self.sum(&crate::report::DOUBTFUL)),
         ];
         numbers.extend(others.into_iter().filter(|number| number.value > 0));
-        let parts = if self.standing.parts_at_least() { "run.parts-at-least" } else { "run.parts" };
-        numbers.push(number(words.say(parts), self.standing.view.parts));
+        let least = self.standing.parts_at_least();
+        let parts = if least { words.say("run.parts-at-least") } else { words.say("run.parts") };
+        numbers.push(number(parts, self.standing.view.parts));
         numbers
     }
 }
