@@ -1,5 +1,7 @@
 //! A frozen list that is read on a thread of its own, a few groups of records ahead of who takes them.
 
+use std::panic::resume_unwind;
+
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinHandle;
 
@@ -41,7 +43,10 @@ impl ListAhead {
     /// Reads what is left of the list, and makes sure that it is the one with this SHA-256 in hexadecimal.
     pub(super) async fn finish(self, sha256: &str) -> Result<(), ResultsError> {
         drop(self.groups);
-        let reading = self.reading.await.map_err(|error| ResultsError::Recipients(error.to_string()))?;
+        let reading = self.reading.await.map_err(|error| match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(error) => ResultsError::Recipients(error.to_string()),
+        })?;
         reading.map_err(|finding| vec![*finding])?.finish(sha256)
     }
 }

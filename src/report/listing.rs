@@ -90,7 +90,8 @@ pub(super) struct Rows<'a, I: Iterator> {
 }
 
 impl<'a, I: Iterator<Item = ExcludedRow<'a>>> Rows<'a, I> {
-    /// The next group with what became of each of its rows; nothing at the end, or where the list cannot be read on.
+    /// The next group with what became of each of its rows; nothing at the end, or where the list cannot be read on, which
+    /// [`Rows::finish`] has to be asked.
     pub(super) async fn next(&mut self) -> Result<Option<(Chunk, Vec<RowFacts>)>, ResultsError> {
         let Some(chunk) = self.list.next().await else { return Ok(None) };
         let mut facts = Vec::with_capacity(chunk.len());
@@ -107,7 +108,7 @@ impl<'a, I: Iterator<Item = ExcludedRow<'a>>> Rows<'a, I> {
         Ok(Some((chunk, facts)))
     }
 
-    /// What the records came to, once all groups were read: of the list that was frozen, read to its end.
+    /// Makes sure that the list could be read to its end and is the one that was frozen; gives what the records came to.
     pub(super) async fn finish(self) -> Result<Option<RowRecords<'a>>, ResultsError> {
         self.list.finish(self.sha256).await?;
         Ok(self.records)

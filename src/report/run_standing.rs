@@ -75,10 +75,11 @@ impl RunStanding {
         self.figures.as_ref().map(|figures| &figures.channels).filter(|_| self.view.run.receipts > 0)
     }
 
-    /// Whether more parts may have been billed than the gateway told; where nobody knows, those that it told are all.
+    /// Whether more parts may have been billed than the gateway told, where it told any; no where the figures are not known.
     #[must_use]
     pub fn parts_at_least(&self) -> bool {
-        self.figures.as_ref().is_some_and(|figures| figures.requests.parts.is_least(&self.view.counts))
+        let told = self.figures.as_ref().filter(|_| self.view.parts > 0);
+        told.is_some_and(|figures| figures.requests.parts.is_least(&self.view.counts))
     }
 
     /// The same for programs. Nobody's number is in it.

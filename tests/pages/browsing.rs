@@ -108,7 +108,7 @@ fn rows_by_state_come_a_page_at_a_time_and_each_row_once() {
     assert_eq!(back.attribute("href"), "/runs/sale@1/rows?from=230");
     let beyond = browser.page("/runs/sale@1/rows?state=rejected&from=302");
     assert_eq!(rows(&beyond), [0_u32; 0]);
-    assert!(main(&beyond).contains("There are none from this row on"), "{}", main(&beyond));
+    assert!(main(&beyond).contains("There are none further on"), "{}", main(&beyond));
     let nothing = browser.get("/runs/sale@1/rows?state=nothing");
     assert_eq!(nothing.status, 404);
     assert_eq!(nothing.page().one("h1").words(), "Nothing is here");

@@ -1,11 +1,11 @@
 //! What the queries of a ledger are written in here: PostgreSQL's types, and its words where databases differ.
 
 use std::borrow::Cow;
+use std::io;
 
 pub(super) use sqlx::PgConnection as Connection;
 pub(super) use sqlx::Postgres as Database;
 pub(super) use sqlx::postgres::PgRow as Record;
-use tokio::task::JoinHandle;
 
 pub(super) use super::ledger::PostgresLedger as Adapter;
 pub(super) use super::locks::Lock;
@@ -22,8 +22,10 @@ pub(super) const SHARED: bool = true;
 pub(super) const REMEMBERS: bool = false;
 
 /// Starts what writes: answers come by the sockets of the runtime, so one of its workers hears them first.
-pub(super) fn start_writing(writing: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-    tokio::spawn(writing)
+#[expect(clippy::unnecessary_wraps, reason = "other databases need a thread for it")]
+pub(super) fn start_writing(writing: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    drop(tokio::spawn(writing));
+    Ok(())
 }
 
 /// A text of somebody else's as a column can hold it: all but the character 0.

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, mpsc, oneshot};
-use tokio::task::JoinHandle;
 
 use super::change::{Failure, Now};
 use super::dialect::{self, Adapter, Connection, Pen, failed};
@@ -56,7 +55,8 @@ pub(in crate::ledger) struct Writer {
 /// The writing task and the way to it.
 struct Task {
     changes: mpsc::Sender<Change>,
-    ended: JoinHandle<()>,
+    /// Resolves when it has ended; nobody ever sends anything by it.
+    ended: oneshot::Receiver<()>,
 }
 
 impl Adapter {
@@ -90,7 +90,7 @@ impl Adapter {
         self.newest()?;
         let open = async || {
             let (numbers, on_commit) = (self.numbers.clone(), Arc::clone(&self.on_commit));
-            Ok::<_, LedgerError>(Writer::start(self.pen().await?, numbers, on_commit, Arc::clone(&self.place)))
+            Writer::start(self.pen().await?, numbers, on_commit, Arc::clone(&self.place))
         };
         let writer = self.writer.get_or_try_init(open).await?;
         let value = Arc::new(LastValue::default());
@@ -110,11 +110,23 @@ impl Adapter {
 
 impl Writer {
     /// Starts the task that owns the pen; it ends when the handle is closed or dropped.
-    fn start(pen: Pen, numbers: Numbers, on_commit: OnCommit, place: Arc<str>) -> Self {
+    ///
+    /// # Errors
+    /// When the system lets it not be started.
+    fn start(pen: Pen, numbers: Numbers, on_commit: OnCommit, place: Arc<str>) -> Result<Self, LedgerError> {
         let (changes, receiver) = mpsc::channel(LARGEST_COMMIT);
         let failed = Arc::new(OnceLock::new());
-        let ended = dialect::start_writing(write_all((pen, numbers, place), receiver, on_commit, Arc::clone(&failed)));
-        Self { task: Mutex::new(Some(Task { changes, ended })), failed }
+        let (over, ended) = oneshot::channel();
+        let (path, kept) = (place.to_string(), Arc::clone(&failed));
+        dialect::start_writing(async move {
+            write_all((pen, numbers, place), receiver, on_commit, kept).await;
+            drop(over);
+        })
+        .map_err(|error| LedgerError::Storage {
+            path,
+            reason: format!("the system starts no further thread: {error}"),
+        })?;
+        Ok(Self { task: Mutex::new(Some(Task { changes, ended })), failed })
     }
 
     /// Does some work in a transaction and returns the value that it put aside once the commit is durable.

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::{io, thread};
 
 pub(super) use sqlx::Sqlite as Database;
 pub(super) use sqlx::SqliteConnection as Connection;
 use sqlx::pool::PoolConnection;
 pub(super) use sqlx::sqlite::SqliteRow as Record;
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 
 pub(super) use super::ledger::SqliteLedger as Adapter;
 pub(super) use super::pen::Pen;
@@ -40,9 +40,12 @@ pub(super) const REMEMBERS: bool = true;
 
 /// Starts what writes: on a thread of its own. Each statement is a way to the thread of the connection and back, and a worker of
 /// the runtime may be at something else when the answer comes.
-pub(super) fn start_writing(writing: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+///
+/// # Errors
+/// When the system starts no further thread.
+pub(super) fn start_writing(writing: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
     let runtime = Handle::current();
-    tokio::task::spawn_blocking(move || runtime.block_on(writing))
+    thread::Builder::new().name("ledger".to_owned()).spawn(move || runtime.block_on(writing)).map(drop)
 }
 
 /// A text of somebody else's as a column can hold it.

@@ -37,7 +37,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
 
 /// Connections that read.
 pub(super) async fn readers(path: &Path) -> Result<SqlitePool, LedgerError> {
-    // A file does not go away between two looks, as a server may.
+    // A file does not go away between two looks, and a connection was tried when it was given back.
     let pool = SqlitePoolOptions::new().max_connections(2).test_before_acquire(false);
     let pool = pool.connect_with(options(path).read_only(true)).await;
     pool.map_err(|error| storage(path, &error))

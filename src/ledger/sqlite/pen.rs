@@ -79,10 +79,10 @@ impl Pen {
     }
 }
 
-/// Counts a commit inside its transaction, and makes it: in one go, since each is a way to another thread and back.
+/// Counts a commit inside its transaction, and makes it: two statements that go to the thread of the connection at once.
 async fn count_and_commit(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
     let counted = sqlx::query("UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT");
-    // To the end of all statements, which one row alone would not be.
+    // `fetch_one` would end at the row, and nothing would be committed.
     let rows = counted.fetch_all(connection).await?;
     let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
     Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })

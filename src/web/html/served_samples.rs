@@ -69,6 +69,7 @@ fn view(cell: &str) -> Json {
 fn page(language: Language, template: &str, cell: &str) -> String {
     let mut view = view(cell);
     view["run"]["parts_at_least"] = true.into();
+    view["run"]["doubtful"] = view["run"]["counts"].clone();
     view["beyond"] = false.into();
     view["heading"] = "Nothing is here".into();
     view["shown"] = json!({ "from": "51", "to": "100", "all": "161" });

@@ -208,7 +208,8 @@ impl Look {
         }
     }
 
-    /// Why there is no such page, or was not done what was ordered, under this heading; what there is not has its own.
+    /// A page that tells why another cannot be shown or an order was not done, under this heading; what does not exist has a
+    /// heading of its own.
     fn refused(&self, heading: &str, refusal: Refusal) -> Response {
         let nothing = matches!(refusal, Refusal::Unknown);
         let heading = if nothing { self.words().say("pages.nothing-here") } else { heading };

@@ -191,7 +191,7 @@ pub(super) async fn find(Path(name): Path<String>, told: Told) -> Response {
             };
             look.answer("pages/rows.html", Ok(view))
         }
-        Err(refusal) => look.done(Err(refusal)),
+        Err(refusal) => look.answer::<View>("pages/rows.html", Err(refusal)),
     }
 }
 

@@ -46,6 +46,8 @@ struct RunPage {
     counts: Vec<Count>,
     /// Rows that wait for a decision.
     doubt: u64,
+    /// The same by state.
+    doubtful: Vec<Count>,
     /// Whether its rows can be looked into: they were not purged.
     kept: bool,
     gateway: String,
@@ -61,6 +63,12 @@ pub(super) struct Count {
     state: &'static str,
     rows: u64,
     path: String,
+}
+
+impl Count {
+    fn is_doubtful(&self) -> bool {
+        DOUBTFUL.iter().any(|state| state.name() == self.state)
+    }
 }
 
 /// What the templates of the page and of its parts show.
@@ -151,8 +159,9 @@ fn run_page(look: &Look, reading: &Reading) -> RunPage {
         rows: by_state.total(),
         parts: *parts,
         parts_at_least: reading.standing.parts_at_least(),
-        counts: counts(&path, by_state),
         doubt: doubt(by_state),
+        doubtful: counts(&path, by_state).into_iter().filter(Count::is_doubtful).collect(),
+        counts: counts(&path, by_state),
         kept: run.purged_at.is_none(),
         gateway: run.gateway.clone(),
         began: look.moment(run.began_at),

@@ -212,7 +212,8 @@ impl RunPage<'_> {
         numbers.extend(others.into_iter().filter(|number| number.value > 0));
         let least = self.standing.parts_at_least();
         let parts = if least { words.say("run.parts-at-least") } else { words.say("run.parts") };
-        numbers.push(number(parts, self.standing.view.parts));
+        // Some channels have none.
+        numbers.extend(Some(number(parts, self.standing.view.parts)).filter(|number| number.value > 0));
         numbers
     }
 }
