@@ -37,9 +37,6 @@ use crate::delivery::FrozenInputs;
 use crate::domain::{Channel, Row};
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId, StateCounts};
 
-/// Rows whose records are read at once.
-const AT_ONCE: usize = 1_024;
-
 /// What a message arrived by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrived {
@@ -139,13 +136,8 @@ impl RunFigures {
         let frozen = copies_of(ledger, run).await.and_then(|copies| FrozenInputs::of(&copies)).ok();
         let fold = Fold::of(run, frozen.as_ref().map(|frozen| &frozen.brief), &left_out);
         let mut records = RowRecords::new(ledger, run, owned).await?.folding(fold);
-        let last = records.last().map_or(0, Row::get);
-        for first in (Row::FIRST.get()..=last).step_by(AT_ONCE) {
-            let rows = first..=last.min(first.saturating_add(AT_ONCE as u32 - 1));
-            records.reach(Row::new(first), Row::new(*rows.end())).await?;
-            for row in rows {
-                records.take_reached(Row::new(row));
-            }
+        for row in Row::FIRST.get()..=records.last().map_or(0, Row::get) {
+            records.take(Row::new(row)).await?;
         }
         let mut figures = records.into_figures(run.recipients).unwrap_or_default();
         figures.terms = ledger.figures(run.key).await?.and_then(|kept| KeptFigures::read(&kept)?.terms());
