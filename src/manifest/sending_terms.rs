@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::{Campaign, Delivery, Profile, SendingWindow, Until};
-use crate::calendar::{Occurrence, PerDay};
+use crate::calendar::PerDay;
 use crate::domain::Budget;
 
 /// How a campaign is sent; may change between two starts of a run.
@@ -47,14 +47,14 @@ impl SendingTerms {
 
     /// The windows that hold for it through a profile.
     pub fn windows<'t>(&'t self, profile: Option<&'t Profile>) -> impl Iterator<Item = &'t SendingWindow> {
-        self.window.iter().chain(profile.and_then(|profile| profile.window.as_ref()))
+        SendingWindow::holding(self.window.as_ref(), profile)
     }
 
     /// The moment from which nothing leaves of a run that began then.
     #[must_use]
     pub fn until(&self, home: &TimeZone, began_at: Timestamp) -> Option<Timestamp> {
         match self.until? {
-            Until::At(local) => Occurrence::of(local, home).map(|occurrence| occurrence.at),
+            until @ Until::At(_) => until.at(home),
             Until::After(time) => Some(began_at.checked_add(time).unwrap_or(Timestamp::MAX)),
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::campaign::Campaign;
@@ -59,7 +60,7 @@ pub(super) enum Columns {
 impl Campaign {
     /// The windows that hold for it through a profile.
     pub fn windows<'c>(&'c self, profile: Option<&'c Profile>) -> impl Iterator<Item = &'c SendingWindow> {
-        self.window.iter().chain(profile.and_then(|profile| profile.window.as_ref()))
+        SendingWindow::holding(self.window.as_ref(), profile)
     }
 
     /// Them on the campaign's clocks, and the moment at which its day began.
@@ -85,10 +86,7 @@ impl Campaign {
     /// When nothing leaves any more, where that is a date and a time.
     #[must_use]
     pub fn until_at(&self) -> Option<Timestamp> {
-        match self.until? {
-            Until::At(local) => Occurrence::of(local, &self.home()).map(|occurrence| occurrence.at),
-            Until::After(_) => None,
-        }
+        self.until?.at(&self.home())
     }
 
     /// How often its window has to open until it has sent for so long; nothing where once is enough.
@@ -96,6 +94,23 @@ impl Campaign {
     pub fn openings(&self, profile: Option<&Profile>, time: Duration) -> Option<u64> {
         let (windows, began) = self.windows_at_home(profile);
         windows.openings(began, time).filter(|openings| *openings > 1)
+    }
+}
+
+impl SendingWindow {
+    /// Those that hold for what is sent through a profile: its own, and that of the profile.
+    pub(super) fn holding<'w>(own: Option<&'w Self>, profile: Option<&'w Profile>) -> impl Iterator<Item = &'w Self> {
+        own.into_iter().chain(profile.and_then(|profile| profile.window.as_ref()))
+    }
+}
+
+impl Until {
+    /// The moment on these clocks, where it is a date and a time.
+    pub(super) fn at(self, home: &TimeZone) -> Option<Timestamp> {
+        match self {
+            Self::At(local) => Occurrence::of(local, home).map(|occurrence| occurrence.at),
+            Self::After(_) => None,
+        }
     }
 }
 
