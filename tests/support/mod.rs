@@ -27,7 +27,7 @@ pub(crate) use cluster::Cluster;
 pub(crate) use draft::{Draft, Reachable, campaign, live, nobody};
 pub(crate) use folder::{Folder, in_files};
 pub(crate) use gateway::{Answer, Gateway, Request, accepted, rejected};
-pub(crate) use html::Html;
+pub(crate) use html::{Element, Html};
 pub(crate) use other_hand::{change_ledger, say, with_ledger};
 pub(crate) use pooler::Pooler;
 pub(crate) use process::{Finished, Process};
