@@ -23,6 +23,10 @@ mod armed {
     /// somebody wakes it.
     const VARIABLE: &str = "CAMPAIGN_FAILPOINT";
 
+    /// By then a process is suspended that asked to be, however busy its machine is.
+    #[cfg(unix)]
+    const SUSPENDED: std::time::Duration = std::time::Duration::from_secs(5);
+
     /// The failpoint of this process, if it has one.
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
 
@@ -63,6 +67,9 @@ mod armed {
                 use rustix::process::{Signal, getpid, kill_process};
 
                 let _ = kill_process(getpid(), Signal::STOP);
+                // The system tells another thread first, and this one runs on until it is stopped too. What it measures
+                // goes by while it is suspended, so that it goes on at once when it is woken.
+                std::thread::sleep(SUSPENDED);
             }
             _ => std::process::abort(),
         }
