@@ -105,7 +105,7 @@ fn a_program_that_does_not_end_is_ended_with_all_that_it_started() {
     }
     for arguments in [&["run", "sale.yaml"][..], &["check", "sale.yaml", "--fetch"]] {
         let mut looking = Process::start(sale.command(arguments));
-        until("the program runs", || sale.path("parent").exists());
+        until("the program runs", || number(&sale, "parent").is_some());
         looking.signal("INT");
         looking.finish().exits(130);
         assert_gone(&sale);
@@ -117,13 +117,18 @@ fn a_program_that_does_not_end_is_ended_with_all_that_it_started() {
 /// Fails unless the program and its child are gone.
 fn assert_gone(sale: &Folder) {
     for name in ["child", "parent"] {
-        let number = std::fs::read_to_string(sale.path(name)).expect("a number");
+        let number = number(sale, name).expect("a number");
         let is_there = || {
-            let state = std::fs::read_to_string(format!("/proc/{}/stat", number.trim())).unwrap_or_default();
+            let state = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
             !state.is_empty() && !state.contains(") Z ")
         };
         until("it is gone", || !is_there());
     }
+}
+
+/// The number of a process that it wrote there, once the line is whole.
+fn number(sale: &Folder, name: &str) -> Option<u32> {
+    std::fs::read_to_string(sale.path(name)).ok()?.strip_suffix('\n')?.parse().ok()
 }
 
 #[test]
