@@ -44,12 +44,13 @@ impl Work {
         if post.since != armed.since || now < self.looked {
             (post.handled, post.since) = (handled(ledger.as_ref(), &armed, now).await?, armed.since);
             post.looked = None;
+            post.goes_back_to(now);
         }
         let before = post.handled;
         let next = self.attend_to(&mut post, &armed, now).await;
         if next.is_err() {
             // What could not be recorded is due still, which the ledger tells.
-            if !post.running {
+            if post.running.is_none() {
                 return next;
             }
             post.handled = before;
@@ -72,14 +73,15 @@ impl Work {
             self.look(post, armed).await?;
             post.looked = Some(now);
         }
-        if !std::mem::replace(&mut post.went_on, true) && !post.running {
+        if !std::mem::replace(&mut post.went_on, true) && post.running.is_none() {
             self.go_on(post, armed, now).await?;
         }
         let Some(schedule) = post.schedule.clone() else { return Ok(self.daemon.refresh) };
         let due = due(&schedule, post.handled, now);
         if let Some(missed) = due.missed {
             post.handled = missed.at;
-            if due.begins.is_some() || !self.waits_on(post, armed, (&missed, now)).await? {
+            let is_left = !post.has(&missed);
+            if is_left && (due.begins.is_some() || !self.waits_on(post, armed, (&missed, now)).await?) {
                 self.skip(armed, &missed, due.before, SkipReason::Missed).await?;
             }
         }
@@ -159,15 +161,19 @@ impl Work {
         occurrence: Occurrence,
     ) -> Result<(), LedgerError> {
         post.handled = occurrence.at;
+        // The clock went back over it: that it is due was heard already.
+        if post.has(&occurrence) {
+            return Ok(());
+        }
         if let Some(waiting) = post.waiting.take() {
             self.skip(armed, &waiting.occurrence, 0, SkipReason::Overtaken).await?;
         }
-        if !post.running {
+        if post.running.is_none() {
             self.leave_unapproved(post, armed).await?;
         }
         if let Some(change) = post.change {
             self.skip(armed, &occurrence, 0, SkipReason::Changed(change)).await?;
-        } else if post.running {
+        } else if post.running.is_some() {
             self.skip(armed, &occurrence, 0, SkipReason::Busy).await?;
         } else if let Some(wait) = schedule.wait_for_file {
             let Ok(list) = list_of(&self.daemon.adapters, armed, &occurrence) else {
@@ -212,7 +218,7 @@ impl Work {
     }
 
     pub(super) fn start(&mut self, post: &mut Post, armed: &ArmedSchedule, occurrence: Occurrence, went_on: bool) {
-        post.running = true;
+        post.running = Some(occurrence.clone());
         let armed = armed.clone();
         let sent = self.daemon.starter.start(armed.clone(), occurrence.clone(), self.interrupt.clone());
         self.running.spawn(async move { Started { armed, occurrence, went_on, outcome: sent.await } });
@@ -252,7 +258,7 @@ impl Work {
     pub(super) async fn ended(&mut self, started: Started) -> Result<(), LedgerError> {
         let Started { armed, occurrence, went_on, outcome } = started;
         if let Some(post) = self.posts.get_mut(&armed.name) {
-            post.running = false;
+            post.running = None;
         }
         if let Err(Error::Plan(PlanRefusal::Unapproved { digest: Some(digest), .. })) = outcome {
             return self.has_to_be_approved(&armed, occurrence, digest).await;

@@ -120,7 +120,7 @@ impl Work {
             Err(LedgerError::Busy { .. }) => return Ok(self.daemon.refresh),
             armed => armed?,
         };
-        self.posts.retain(|name, post| post.running || armed.iter().any(|armed| armed.name == *name));
+        self.posts.retain(|name, post| post.running.is_some() || armed.iter().any(|armed| armed.name == *name));
         let mut wait = self.daemon.refresh;
         for armed in armed {
             if !serves(&self.daemon.within, Path::new(&armed.file)) {

@@ -24,8 +24,8 @@ pub(super) struct Post {
     pub(super) change: Option<ArmedChange>,
     /// Whether a run of it was looked for that an earlier daemon left.
     pub(super) went_on: bool,
-    /// Whether a run of it is being sent.
-    pub(super) running: bool,
+    /// The occurrence whose run is being begun or sent.
+    pub(super) running: Option<Occurrence>,
     /// The occurrence that waits for its list.
     pub(super) waiting: Option<Waiting>,
     /// The occurrence that waits for an approval.
@@ -64,10 +64,23 @@ impl Post {
             looked: None,
             change: None,
             went_on: false,
-            running: false,
+            running: None,
             waiting: None,
             unapproved: None,
         })
+    }
+
+    /// Whether an occurrence was begun, or waits, which the ledger may not know yet.
+    pub(super) fn has(&self, occurrence: &Occurrence) -> bool {
+        let waiting = self.waiting.as_ref().map(|waiting| &waiting.occurrence);
+        let unapproved = self.unapproved.as_ref().map(|unapproved| &unapproved.occurrence);
+        [self.running.as_ref(), waiting, unapproved].into_iter().flatten().any(|own| own == occurrence)
+    }
+
+    /// The clock went back: what waits for its time once more is due then, and not before.
+    pub(super) fn goes_back_to(&mut self, now: Timestamp) {
+        self.waiting.take_if(|waiting| waiting.occurrence.at > now);
+        self.unapproved.take_if(|unapproved| unapproved.occurrence.at > now);
     }
 }
 

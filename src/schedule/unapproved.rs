@@ -54,7 +54,7 @@ impl Work {
         armed: &ArmedSchedule,
         now: Timestamp,
     ) -> Result<bool, LedgerError> {
-        let Some(unapproved) = post.unapproved.as_mut().filter(|_| !post.running) else { return Ok(false) };
+        let Some(unapproved) = post.unapproved.as_mut().filter(|_| post.running.is_none()) else { return Ok(false) };
         if now > unapproved.until {
             self.leave_unapproved(post, armed).await?;
             return Ok(false);
@@ -81,7 +81,7 @@ impl Work {
         armed: &ArmedSchedule,
         (missed, now): (&Occurrence, Timestamp),
     ) -> Result<bool, LedgerError> {
-        if lateness(missed.at, now) > LONGEST || post.running {
+        if lateness(missed.at, now) > LONGEST || post.running.is_some() {
             return Ok(false);
         }
         let key = occurrence_key(&armed.name, missed);

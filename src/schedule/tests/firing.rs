@@ -238,7 +238,7 @@ async fn a_daemon_that_comes_back_begins_what_died_between_its_record_and_its_ru
 }
 
 /// Sends what has an approval, good or not.
-struct Guarded(Arc<Clerk>);
+pub(super) struct Guarded(pub(super) Arc<Clerk>);
 
 impl Starter for Guarded {
     fn start(

@@ -1,6 +1,7 @@
 //! The daemon in virtual time: it fires what the calendar says, each once, whatever happens meanwhile.
 
 mod firing;
+mod set_back;
 mod years;
 
 use std::cell::Cell;
