@@ -45,9 +45,7 @@ pub(super) fn words(bound: &Bound) -> String {
         ),
         Bound::Day { limit, until, .. } => {
             let (moment, zone) = (until.strftime("%Y-%m-%d %H:%M"), until.time_zone().iana_name().unwrap_or("UTC"));
-            format!(
-                "`delivery.per_day` lets {limit} messages leave today, and they have; the next leave from {moment} on ({zone})"
-            )
+            format!("`delivery.per_day` lets {limit} messages leave today; the next leave from {moment} on ({zone})")
         }
     }
 }

@@ -64,7 +64,7 @@ pub struct Keeping {
 pub struct Hours {
     keeping: Keeping,
     clock: Clock,
-    known: Mutex<HashMap<Zones, Verdict>>,
+    known: Mutex<HashMap<Zones, (Timestamp, Verdict)>>,
     passed: Mutex<Passed>,
 }
 
@@ -97,7 +97,7 @@ pub(super) enum Look {
 /// The zones of a row, as far as they are its own.
 type Zones = (Option<&'static str>, Vec<String>);
 
-/// Whether rows of some zones may leave, and until when that holds.
+/// Whether rows of some zones may leave, and until when that holds from the moment at which it was found.
 #[derive(Clone, Copy, Debug)]
 enum Verdict {
     Open(Option<Timestamp>),
@@ -200,10 +200,11 @@ impl Hours {
 
     fn verdict(&self, now: Timestamp, zones: Zones) -> Verdict {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = |verdict: &Verdict| match verdict {
-            Verdict::Open(turns) | Verdict::Closed(turns) => turns.is_none_or(|turns| now < turns),
+        let fresh = |(found, verdict): &(Timestamp, Verdict)| match verdict {
+            // Of the time before, to which a clock can be set back, it says nothing.
+            Verdict::Open(turns) | Verdict::Closed(turns) => *found <= now && turns.is_none_or(|turns| now < turns),
         };
-        if let Some(verdict) = known.get(&zones).copied().filter(fresh) {
+        if let Some((_, verdict)) = known.get(&zones).copied().filter(fresh) {
             return verdict;
         }
         let windows = self.windows_in(&zones);
@@ -211,7 +212,7 @@ impl Hours {
             true => Verdict::Open(windows.closed_from(now)),
             false => Verdict::Closed(windows.open_from(now)),
         };
-        known.insert(zones, verdict);
+        known.insert(zones, (now, verdict));
         verdict
     }
 
@@ -237,5 +238,27 @@ impl fmt::Debug for Hours {
 impl fmt::Debug for Passes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Passes").field("waits", &self.waits).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calendar;
+
+    #[test]
+    fn a_window_that_was_open_is_closed_to_a_clock_that_was_set_back_before_it() {
+        let hours = calendar::Hours::read("10:00-20:00").unwrap();
+        let window = Window { hours, days: calendar::Days::ALL, except: [].into() };
+        let keeping = Keeping { windows: vec![(window, ZoneOf::Campaign)], home: TimeZone::UTC, until: None };
+        let hours = Hours::new(keeping, Arc::new(Timestamp::now));
+        let is_open = |time: &str| {
+            let now = format!("2026-11-25T{time}Z").parse().unwrap();
+            matches!(hours.verdict(now, (None, Vec::new())), Verdict::Open(_))
+        };
+        let shown = [
+            "12:00:00", "12:00:01", "11:59:59", "09:59:59", "09:00:00", "10:00:00", "19:59:59", "20:00:00", "19:00:00",
+        ];
+        assert_eq!(shown.map(is_open), [true, true, true, false, false, true, true, false, true]);
     }
 }

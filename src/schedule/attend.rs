@@ -77,7 +77,7 @@ impl Work {
             self.go_on(post, armed, now).await?;
         }
         let Some(schedule) = post.schedule.clone() else { return Ok(self.daemon.refresh) };
-        let due = due(&schedule, post.handled, now);
+        let due = due(&schedule, post.handled, now, schedule.patience());
         if let Some(missed) = due.missed {
             post.handled = missed.at;
             let is_left = !post.has(&missed);
@@ -86,7 +86,7 @@ impl Work {
             }
         }
         if let Some(occurrence) = due.begins {
-            self.begin(post, (armed, &schedule), occurrence).await?;
+            self.begin(post, (armed, &schedule), occurrence, now).await?;
         }
         let waits = self.wait_for_list(post, armed, now).await? | self.wait_for_approval(post, armed, now).await?;
         let next = due.next.map_or(self.daemon.refresh, |next| lateness(now, next));
@@ -125,7 +125,7 @@ impl Work {
         let goes = match self.ledger().runs(RunFilter::one(run)).await?.pop() {
             // It was never opened, so nothing of it was sent: it begins anew, if it is not too late.
             None => match &post.schedule {
-                Some(schedule) if lateness(record.at, now) > schedule.patience() => {
+                Some(schedule) if self.is_over(schedule, armed, &record, now) => {
                     return self.give_up(armed, &record).await;
                 }
                 schedule => schedule.is_some(),
@@ -139,6 +139,13 @@ impl Work {
             self.start(post, armed, occurrence, true);
         }
         Ok(())
+    }
+
+    /// Whether it is too late for what an earlier daemon began.
+    fn is_over(&self, schedule: &Schedule, armed: &ArmedSchedule, record: &OccurrenceRecord, now: Timestamp) -> bool {
+        let Some(occurrence) = recorded_occurrence(record) else { return true };
+        let list = list_of(&self.daemon.adapters, armed, &occurrence).ok().flatten();
+        is_too_late(schedule, (&occurrence, list.as_deref().and_then(Sight::of)), now)
     }
 
     /// Leaves out what an earlier daemon began so long ago, and of which nothing was sent; tells it once.
@@ -159,6 +166,7 @@ impl Work {
         post: &mut Post,
         (armed, schedule): (&ArmedSchedule, &Schedule),
         occurrence: Occurrence,
+        now: Timestamp,
     ) -> Result<(), LedgerError> {
         post.handled = occurrence.at;
         // The clock went back over it: that it is due was heard already.
@@ -179,11 +187,16 @@ impl Work {
             let Ok(list) = list_of(&self.daemon.adapters, armed, &occurrence) else {
                 return self.skip(armed, &occurrence, 0, SkipReason::NoList).await.map(|_| ());
             };
+            let seen = list.as_deref().and_then(Sight::of);
+            let is_awaited = list.is_some() && seen.is_none();
+            if !is_awaited && is_too_late(schedule, (&occurrence, seen), now) {
+                return self.skip(armed, &occurrence, 0, SkipReason::Missed).await.map(|_| ());
+            }
             let Some(list) = list else {
                 self.start(post, armed, occurrence, false);
                 return Ok(());
             };
-            if !list.exists() {
+            if is_awaited {
                 let what = format!("the occurrence of {} waits for its list", occurrence.name());
                 tell_of(&self.daemon.adapters, armed, Occasion::Waiting, &what).await?;
                 let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
@@ -307,6 +320,13 @@ impl Work {
         self.tell(ScheduleEvent::Ended { schedule: armed.name, occurrence, ended, same_text });
         Ok(())
     }
+}
+
+/// Whether it is too late for an occurrence: it was due long ago, and so was its list where that is waited for.
+fn is_too_late(schedule: &Schedule, (occurrence, seen): (&Occurrence, Option<Sight>), now: Timestamp) -> bool {
+    let came = seen.filter(|_| schedule.wait_for_file.is_some()).and_then(Sight::came);
+    let late = lateness(came.map_or(occurrence.at, |came| came.max(occurrence.at)), now);
+    late > schedule.grace || lateness(occurrence.at, now) > schedule.patience()
 }
 
 /// The last occurrence until a moment that began a run, and the run.

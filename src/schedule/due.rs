@@ -8,21 +8,22 @@ use crate::calendar::{Occurrence, Schedule};
 
 /// What is due of a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Due {
+pub struct Due {
     /// What begins now.
-    pub(super) begins: Option<Occurrence>,
+    pub begins: Option<Occurrence>,
     /// The last one that was missed.
-    pub(super) missed: Option<Occurrence>,
+    pub missed: Option<Occurrence>,
     /// How many were missed before that.
-    pub(super) before: usize,
+    pub before: usize,
     /// The next one after this moment.
-    pub(super) next: Option<Timestamp>,
+    pub next: Option<Timestamp>,
 }
 
-/// What is due by now of what comes after `handled`.
+/// What is due by now of what comes after `handled`, where each may begin so much later than it was due.
 ///
 /// Of several the last is due, if it is not too late; the others were missed: never a flood of what was not sent in its time.
-pub(super) fn due(schedule: &Schedule, handled: Timestamp, now: Timestamp) -> Due {
+#[must_use]
+pub fn due(schedule: &Schedule, handled: Timestamp, now: Timestamp, patience: Duration) -> Due {
     let mut found = Due::default();
     let mut last: Option<Occurrence> = None;
     for occurrence in schedule.after(handled) {
@@ -36,7 +37,7 @@ pub(super) fn due(schedule: &Schedule, handled: Timestamp, now: Timestamp) -> Du
         }
     }
     match last {
-        Some(last) if lateness(last.at, now) <= schedule.patience() => found.begins = Some(last),
+        Some(last) if lateness(last.at, now) <= patience => found.begins = Some(last),
         Some(last) => {
             found.before += usize::from(found.missed.is_some());
             found.missed = Some(last);
@@ -47,7 +48,8 @@ pub(super) fn due(schedule: &Schedule, handled: Timestamp, now: Timestamp) -> Du
 }
 
 /// How late it is for what was due at a moment.
-pub(super) fn lateness(due: Timestamp, now: Timestamp) -> Duration {
+#[must_use]
+pub fn lateness(due: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(due)).unwrap_or_default()
 }
 
@@ -72,7 +74,7 @@ mod tests {
     #[test]
     fn the_last_of_several_is_due_if_it_is_not_too_late_and_the_others_were_missed() {
         let look = |handled, now| {
-            let due = due(&hourly(), moment(handled), moment(now));
+            let due = due(&hourly(), moment(handled), moment(now), hourly().grace);
             let name = |one: Option<Occurrence>| one.map(|one| one.at.to_string());
             (name(due.begins), name(due.missed), due.before, due.next.map(|next| next.to_string()))
         };
@@ -97,14 +99,14 @@ mod tests {
             let (mut handled, mut now, mut seen) = (start, start, 0);
             for step in steps {
                 now += SignedDuration::from_secs(step);
-                let due = due(&hourly(), handled, now);
+                let due = due(&hourly(), handled, now, hourly().grace);
                 for one in [&due.missed, &due.begins].into_iter().flatten() {
                     prop_assert!(handled < one.at && one.at <= now);
                     seen += 1;
                     handled = one.at;
                 }
                 seen += due.before;
-                prop_assert!(due.begins.is_none_or(|one| lateness(one.at, now) <= hourly().patience()));
+                prop_assert!(due.begins.is_none_or(|one| lateness(one.at, now) <= hourly().grace));
             }
             prop_assert_eq!(seen, hourly().after(start).take_while(|one| one.at <= now).count());
         }

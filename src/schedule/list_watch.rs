@@ -21,6 +21,11 @@ impl Sight {
         let seen = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
         Some(Self { size: seen.len(), changed: seen.modified().ok() })
     }
+
+    /// When it came, as far as it tells.
+    pub(super) fn came(self) -> Option<Timestamp> {
+        self.changed.and_then(|changed| Timestamp::try_from(changed).ok())
+    }
 }
 
 /// What was seen of a file last, and since when it has looked like that.

@@ -16,5 +16,6 @@ mod tests;
 mod unapproved;
 
 pub use daemon::Daemon;
+pub use due::{Due, due, lateness};
 pub use event::{Explain, ScheduleEvent, ScheduleObserver, SkipReason};
 pub use starter::{Runs, Starter};

@@ -1,8 +1,9 @@
 //! Arming: what is agreed to once, and runs by itself afterwards.
 
+use jiff::Timestamp;
 use serde_json::json;
 
-use crate::support::{Draft, Gateway, campaign, live, until};
+use crate::support::{Clock, Draft, Gateway, Process, campaign, live, until};
 
 const WEEKLY: &str = "schedule: { every: Mon 10:00 }";
 
@@ -120,4 +121,30 @@ fn a_campaign_that_waits_until_it_is_due_is_interrupted_before_anything_is_sent(
     assert!(gateway.requests().is_empty());
     let once = campaign().through(&gateway).write();
     once.run(&["--when-due"]).exits(2).says("has no `schedule`");
+}
+
+#[test]
+fn a_date_that_was_slept_through_is_told_and_left_out_and_the_next_is_waited_for() {
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let schedule = "schedule: { every: day 21:30, grace: 10m }";
+    let sale = campaign().through(&gateway).top("timezone: UTC").top(schedule).write();
+    let shows = |moment: &str| {
+        let moment: Timestamp = moment.parse().expect("a moment");
+        clock.move_on(u32::try_from(moment.as_second() - Timestamp::now().as_second()).expect("a time to come"));
+    };
+    shows("2030-01-10T21:29:00Z");
+    let run = sale.command_after(&clock.movable(), &["run", "sale.yaml", "--no-wait", "--when-due"]);
+    let run = Process::start(run);
+    until("it counts down", || run.stderr().contains("due Thu 10 Jan 2030, 21:30 (UTC)"));
+    shows("2030-01-11T03:30:00Z");
+    until("it wakes", || run.stderr().contains("due Fri 11 Jan 2030, 21:30 (UTC)"));
+    assert!(
+        run.stderr().contains("Thu 10 Jan 2030, 21:30 (UTC) was missed by 6 h 0 min: not sent"),
+        "{}",
+        run.stderr()
+    );
+    assert!(gateway.requests().is_empty());
+    shows("2030-01-11T21:39:00Z");
+    run.finish().exits(0);
+    assert_eq!(gateway.phones().len(), 3);
 }

@@ -16,6 +16,7 @@ use crate::cli::schedule::{self, words};
 use crate::delivery::Interrupt;
 use crate::report::duration;
 use crate::runs::{Error, Inputs, RunPhase, ScheduleRefusal, occurrence_of, unfinished_of};
+use crate::schedule::{due, lateness};
 
 /// How often is looked at the clock, which may be set meanwhile.
 const LOOK: Duration = Duration::from_secs(1);
@@ -52,21 +53,39 @@ async fn unfinished(context: &Context, inputs: &Inputs) -> Result<Option<Option<
 }
 
 /// Waits until a campaign is due, and counts down; whoever interrupts it has sent nothing.
+///
+/// A date that was slept through is left out if it is later than `grace`, and the next one is waited for.
 async fn wait(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<Occurrence, Failure> {
     let over = || Error::Schedule(ScheduleRefusal::Over { file: args.file.clone() });
-    let next = schedule.after(Timestamp::now()).next().ok_or_else(over)?;
-    context.output.note(&format!("due {}; Ctrl-C ends the wait, and nothing is sent", words::date(&next)));
     let mut interrupt = context.interrupt()?;
     let shown = !context.output.quiet && !context.output.json && std::io::stderr().is_terminal();
     let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
     let countdown = ProgressBar::with_draw_target(None, target).with_style(style);
+    let (mut handled, mut awaited) = (Timestamp::now(), None);
     loop {
-        let left = Duration::try_from(next.at.duration_since(Timestamp::now())).unwrap_or_default();
-        if left.is_zero() {
-            countdown.finish_and_clear();
-            return Ok(next);
+        let now = Timestamp::now();
+        let due = due(schedule, handled, now, schedule.grace);
+        if let Some(missed) = &due.missed {
+            handled = missed.at;
+            let others = match due.before {
+                0 => String::new(),
+                before => format!(", as were {before} before it"),
+            };
+            let (date, late) = (words::date(missed), duration(lateness(missed.at, now)));
+            countdown.suspend(|| context.output.note(&format!("{date} was missed by {late}{others}: not sent")));
         }
+        if let Some(occurrence) = due.begins {
+            countdown.finish_and_clear();
+            return Ok(occurrence);
+        }
+        let next = schedule.after(handled).next().ok_or_else(over)?;
+        if awaited.as_ref() != Some(&next) {
+            let told = format!("due {}; Ctrl-C ends the wait, and nothing is sent", words::date(&next));
+            countdown.suspend(|| context.output.note(&told));
+        }
+        let left = Duration::try_from(next.at.duration_since(now)).unwrap_or_default();
+        awaited = Some(next);
         countdown.set_message(format!("in {}", duration(left)));
         tokio::select! {
             () = tokio::time::sleep(left.min(LOOK)) => {}

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use super::scene::{Scene, accepted, doubt, event, found, granted, new_run, not_sent, not_sent_after_all, rejected};
 use crate::calendar::PerDay;
 use crate::domain::{Amount, Budget};
-use crate::ledger::{Bound, Bounds, Heed, Intent, Ledger, NewRun, Permit};
+use crate::ledger::{Allowance, Bound, Bounds, Heed, Intent, Ledger, NewRun, Permit};
 
 fn amount(text: &str) -> Amount {
     text.parse().unwrap()
@@ -158,4 +158,13 @@ pub(super) async fn so_many_messages_of_an_edition_leave_on_a_day<L: Ledger>(sce
     assert_eq!(scene.ledger.begin(within(&scene, 2, ["0", "0"], both(2))).await.unwrap(), too_many(0, 2));
     assert_eq!(scene.ledger.begin(within(&scene, 2, ["0", "0"], both(3))).await.unwrap(), too_many(1, 3));
     assert_eq!(over_today(scene.ledger.begin(within(&scene, 2, ["0", "0"], both(9))).await.unwrap()), (1, 3));
+}
+
+pub(super) async fn what_would_leave_tomorrow_is_none_of_today<L: Ledger>(scene: Scene<L>) {
+    // Two messages take two days of this account.
+    let account = Allowance::new("account", Some(1.0 / 86_400.0));
+    let slow = |envelope| Intent { account: account.clone(), ..today(&scene, envelope, &[9]) };
+    let first = scene.ledger.begin(slow(1)).await.unwrap();
+    assert!(matches!(first, Permit::Granted { envelope: 1, .. }), "{first:?}");
+    assert_eq!(over_today(scene.ledger.begin(slow(2)).await.unwrap()), (0, 9));
 }

@@ -164,7 +164,8 @@ promises! {
         what_was_refused_or_not_sent_is_given_back_and_doubt_is_not,
         all_runs_of_an_edition_use_one_budget_whoever_sends_them,
         a_budget_is_kept_by_whoever_takes_a_run_next,
-        so_many_messages_of_an_edition_leave_on_a_day;
+        so_many_messages_of_an_edition_leave_on_a_day,
+        what_would_leave_tomorrow_is_none_of_today;
     caps:
         who_got_as_many_messages_as_a_cap_allows_is_left_out_of_every_campaign,
         what_did_not_go_out_counts_for_no_cap_and_doubt_does,

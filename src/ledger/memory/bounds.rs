@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
 use super::book::Book;
@@ -43,8 +44,8 @@ impl Contents {
         NumberSet::new(held.collect(), self.opt_outs.key())
     }
 
-    /// Why an intent would go over its bounds, if it would.
-    pub(super) fn over(&self, now: i64, intent: &Intent) -> Result<Option<Permit>, LedgerError> {
+    /// Why an intent that leaves then would go over its bounds, if it would.
+    pub(super) fn over(&self, now: i64, (intent, leaves): (&Intent, Timestamp)) -> Result<Option<Permit>, LedgerError> {
         let Some(bounds) = &intent.bounds else { return Ok(None) };
         let run = &self.book(intent.lease.run)?.run;
         let (sharing, rows) = (|| self.books().filter(|book| share_budget(run, &book.run)), intent.rows.len());
@@ -54,7 +55,7 @@ impl Contents {
             let mut left = BTreeMap::new();
             let days = sharing().flat_map(|book| book.days(per_day));
             days.for_each(|(day, count)| *left.entry(day).or_default() += count);
-            over = nearer(over, over_day(per_day, &left, instant(now)?, rows));
+            over = nearer(over, over_day(per_day, &left, (instant(now)?, leaves), rows));
         }
         Ok(over.map(|(fits, bound)| Permit::Over { fits, bound }))
     }

@@ -15,7 +15,7 @@ use super::plans::Desk;
 use super::schedules::Timetable;
 use super::suppression::OptOutList;
 use crate::domain::{IdRange, MessageId, Row};
-use crate::ledger::rules::{candidates, held, late, next_draw, next_rows, refusal, takes_slot};
+use crate::ledger::rules::{candidates, held, late, leaves, next_draw, next_rows, refusal, takes_slot};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, Drawn, EnvelopeRecord, Epoch, Hold,
     Intent, Lease, LedgerError, NewRowEvent, NewRun, NumberSet, OPTED_OUT, Origin, Ownership, Permit, Progress,
@@ -224,7 +224,8 @@ impl Contents {
             return Ok(Permit::OptedOut(opted_out));
         }
         let pace = self.paces.get(&*intent.account.name).copied().unwrap_or_default();
-        if let Some(late) = late(&intent, pace, now) {
+        let leaves = leaves(&intent, pace, now);
+        if let Some(late) = late(&intent, leaves) {
             return Ok(late);
         }
         let capped = self.held_by_caps(now, &intent)?;
@@ -233,7 +234,7 @@ impl Contents {
             capped.iter().for_each(|row| book.left_out.insert(*row, State::Skipped, CAPPED));
             return Ok(Permit::Capped(capped));
         }
-        if let Some(over) = self.over(now, &intent)? {
+        if let Some(over) = self.over(now, (&intent, leaves))? {
             return Ok(over);
         }
         let book = self.book_mut(intent.lease.run)?;

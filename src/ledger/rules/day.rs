@@ -9,19 +9,20 @@ use jiff::civil::Date;
 use crate::calendar::PerDay;
 use crate::ledger::Bound;
 
-/// How many of so many messages still leave on the day of this moment, where so many left on the days before and on it, and
+/// How many of so many messages that would leave then still leave today, where so many left on the days before and today, and
 /// until when the others wait; nothing where all do.
 pub(in crate::ledger) fn over_day(
     per_day: &PerDay,
     left: &BTreeMap<Date, u64>,
-    now: Timestamp,
+    (now, leaves): (Timestamp, Timestamp),
     rows: usize,
 ) -> Option<(usize, Bound)> {
     let today = per_day.day(now);
     let before = left.iter().filter(|(day, count)| **day < today && **count > 0).count();
     let limit = per_day.limit(before);
     let fits = limit.saturating_sub(left.get(&today).copied().unwrap_or_default());
-    let fits = usize::try_from(fits).unwrap_or(usize::MAX);
+    // What would leave tomorrow is one of tomorrow's.
+    let fits = if per_day.day(leaves) > today { 0 } else { usize::try_from(fits).unwrap_or(usize::MAX) };
     if rows <= fits {
         return None;
     }
@@ -47,7 +48,7 @@ mod tests {
         let now: Timestamp = "2026-11-23T18:00:00Z".parse().unwrap();
         let fits = |left: &[(i8, u64)]| {
             let left = left.iter().map(|(day, count)| (jiff::civil::date(2026, 11, *day), *count)).collect();
-            over_day(&per_day, &left, now, 100).map(|(fits, bound)| {
+            over_day(&per_day, &left, (now, now), 100).map(|(fits, bound)| {
                 let Bound::Day { limit, wait, .. } = bound else { panic!("{bound:?}") };
                 assert_eq!(wait, Duration::from_hours(6));
                 (fits, limit)
@@ -58,6 +59,17 @@ mod tests {
         assert_eq!(fits(&[(20, 10), (22, 0), (23, 4)]), Some((26, 30)), "a day on which nothing left is none");
         assert_eq!(fits(&[(1, 1), (2, 1), (3, 1), (23, 60)]), Some((0, 50)));
         assert_eq!(fits(&[(24, 7)]), Some((10, 10)), "a clock that was ahead");
-        assert_eq!(over_day(&per_day, &BTreeMap::new(), now, 10), None);
+        assert_eq!(over_day(&per_day, &BTreeMap::new(), (now, now), 10), None);
+    }
+
+    #[test]
+    fn what_would_leave_after_midnight_is_none_of_today() {
+        let per_day = PerDay::new(vec![10], TimeZone::get("Europe/Kyiv").unwrap()).unwrap();
+        let now: Timestamp = "2026-11-23T21:59:50Z".parse().unwrap();
+        let fits = |seconds| {
+            let leaves = now + Duration::from_secs(seconds);
+            over_day(&per_day, &BTreeMap::new(), (now, leaves), 1).map(|(fits, _)| fits)
+        };
+        assert_eq!([0, 9, 10, 600].map(fits), [None, None, Some(0), Some(0)]);
     }
 }

@@ -18,13 +18,17 @@ pub(in crate::ledger) fn takes_slot(account: &Allowance, not_before: i64, now: i
     account.rate.is_some() || not_before > now
 }
 
-/// Whether an envelope that takes its slot at `now` would leave too late, and when it would leave.
-pub(in crate::ledger) fn late(intent: &Intent, pace: AccountPace, now: i64) -> Option<Permit> {
-    let (account, leave_by) = (&intent.account, intent.leave_by?);
+/// When an envelope leaves that takes its slot at `now`.
+pub(in crate::ledger) fn leaves(intent: &Intent, pace: AccountPace, now: i64) -> Timestamp {
+    let account = &intent.account;
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
     let waits = takes_slot(account, pace.not_before, now);
     let wait = if waits { pace.reserve(now, count, account.rate).wait.time } else { std::time::Duration::ZERO };
     let at = now.saturating_add(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX));
-    let leaves = Timestamp::from_microsecond(at).unwrap_or(Timestamp::MAX);
-    (leaves >= leave_by).then_some(Permit::Late(leaves))
+    Timestamp::from_microsecond(at).unwrap_or(Timestamp::MAX)
+}
+
+/// Whether an envelope would leave too late that leaves then.
+pub(in crate::ledger) fn late(intent: &Intent, leaves: Timestamp) -> Option<Permit> {
+    (leaves >= intent.leave_by?).then_some(Permit::Late(leaves))
 }

@@ -26,7 +26,7 @@ pub(super) use day::{nearer, over_day};
 pub(super) use forgetting::{Forgotten, forget_in_change, forget_in_receipt};
 pub(super) use guard::Guard;
 pub(super) use ids::candidates;
-pub(super) use intent::{late, refusal, takes_slot};
+pub(super) use intent::{late, leaves, refusal, takes_slot};
 pub(super) use occurrence::may_fire;
 pub(super) use plan::plans_since;
 pub(super) use settlement::{doubt, merge};

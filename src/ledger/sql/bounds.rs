@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
+
 use super::change::{Failure, Now};
 use super::dialect::Connection;
 use super::{contacts, days, left_out, spending};
@@ -9,12 +11,12 @@ use crate::domain::Outcome;
 use crate::ledger::rules::{is_out, nearer};
 use crate::ledger::{CAPPED, Intent, LeftOut, NewRowEvent, Permit, Run, RunId};
 
-/// Why an intent may not be recorded as it is, if it has bounds and goes over them; else what it uses is taken.
+/// Why an intent that leaves then may not be recorded as it is, if it has bounds and goes over them; else what it uses is taken.
 pub(super) async fn take(
     connection: &mut Connection,
     now: Now,
     run: &Run,
-    intent: &Intent,
+    (intent, leaves): (&Intent, Timestamp),
 ) -> Result<Option<Permit>, Failure> {
     let capped = contacts::held_by_caps(connection, now, run, intent).await?;
     if !capped.is_empty() {
@@ -28,7 +30,7 @@ pub(super) async fn take(
         None => None,
     };
     let day = match &bounds.per_day {
-        Some(per_day) => days::over(connection, now, run, (per_day, rows)).await?,
+        Some(per_day) => days::over(connection, now, run, (per_day, rows, leaves)).await?,
         None => None,
     };
     let (own, over) = spent.map_or((None, None), |(own, over)| (Some(own), over));

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use sqlx::Row as _;
@@ -25,10 +26,10 @@ pub(super) async fn over(
     connection: &mut Connection,
     now: Now,
     run: &Run,
-    (per_day, rows): (&PerDay, usize),
+    (per_day, rows, leaves): (&PerDay, usize, Timestamp),
 ) -> Result<Option<(usize, Bound)>, Failure> {
     let left = left(connection, run, per_day).await?;
-    Ok(over_day(per_day, &left, instant(now.0)?, rows))
+    Ok(over_day(per_day, &left, (instant(now.0)?, leaves), rows))
 }
 
 /// Counts messages that leave today.

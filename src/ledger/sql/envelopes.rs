@@ -17,7 +17,7 @@ use super::written::{Head, NewEnvelope, Outcomes, has_no_outcomes, within};
 use super::{blocks, bounds, contacts, events, left_out, pace, receipts, suppression};
 use crate::domain::{Addressee, Outcome, Purpose, Row};
 use crate::ledger::pack::{unpack, unpack_costs, unpack_outcomes};
-use crate::ledger::rules::{doubt, late, merge, owns, refusal, takes_slot};
+use crate::ledger::rules::{doubt, late, leaves, merge, owns, refusal, takes_slot};
 use crate::ledger::{
     Activity, Allowance, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, OPTED_OUT,
     Permit, RowEvents, RowStates, Rows, RunId, SentRow, Settlement, Wait,
@@ -101,10 +101,11 @@ pub(super) async fn begin(
             left_out::add(connection, run.key, &LeftOut::skipped(&opted_out, OPTED_OUT)).await?;
             return Ok(Permit::OptedOut(opted_out));
         }
-        if let Some(late) = late(&intent, pace::pace(connection, &account.name).await?, now.0) {
+        let leaves = leaves(&intent, pace::pace(connection, &account.name).await?, now.0);
+        if let Some(late) = late(&intent, leaves) {
             return Ok(late);
         }
-        if let Some(over) = bounds::take(connection, now, &run, &intent).await? {
+        if let Some(over) = bounds::take(connection, now, &run, (&intent, leaves)).await? {
             return Ok(over);
         }
         inserted = insert(connection, now, (lease, account), &envelope, true).await?;

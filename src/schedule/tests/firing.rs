@@ -186,6 +186,29 @@ async fn an_occurrence_waits_for_its_list_until_that_is_whole_or_the_time_is_ove
     assert_eq!((house.told(), house.fired().len()), (told.map(str::to_owned).to_vec(), 1));
 }
 
+#[tokio::test(start_paused = true)]
+async fn waiting_for_a_list_makes_nothing_later_that_was_there_in_time() {
+    let missed = "2026-12-01 10:00 skipped after 0: missed";
+    // When the list came, when the daemon does, and what is told.
+    for (came, serves, told) in [
+        ("2026-12-01T09:00:00Z", "2026-12-01T10:09:00Z", None),
+        ("2026-12-01T09:00:00Z", "2026-12-01T14:59:00Z", Some(missed)),
+        ("2026-12-01T14:50:00Z", "2026-12-01T14:59:00Z", None),
+        ("2026-12-01T14:40:00Z", "2026-12-01T14:59:00Z", Some(missed)),
+        ("2026-12-01T16:00:00Z", "2026-12-01T16:01:00Z", Some(missed)),
+    ] {
+        set_clock("2026-12-01T08:00:00Z");
+        let house = House::new("timezone: UTC\nschedule: { at: 2026-12-01 10:00, grace: 10m, wait_for_file: 6h }");
+        house.arm().await.unwrap();
+        let list = fs::File::options().write(true).open(house.folder.path().join("sale.csv")).unwrap();
+        list.set_modified(came.parse::<jiff::Timestamp>().unwrap().into()).unwrap();
+        set_clock(serves);
+        house.run_for(Duration::from_secs(600)).await;
+        assert_eq!(house.told(), told.as_slice(), "{came}, {serves}");
+        assert_eq!(house.fired().len(), usize::from(told.is_none()), "{came}, {serves}");
+    }
+}
+
 #[tokio::test]
 async fn each_occurrence_is_a_run_of_its_own_with_its_edition_its_day_and_its_results_and_a_repeated_text_is_told() {
     set_clock("2026-12-01T09:59:59.7Z");
