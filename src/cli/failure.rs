@@ -240,7 +240,9 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "{number} recipients are more than the gateway's limit of {limit}; if that is right, say `--up-to {number}`"
         )),
         Error::NoSuchRow { row, last } => no_such_row(row, last),
-        Error::NothingToRetry { run, error, guarded } => nothing_to_retry(&run, error.as_deref(), guarded),
+        Error::NothingToRetry { run, failed, error, guarded } => {
+            nothing_to_retry(&run, failed, error.as_deref(), guarded)
+        }
         Error::Undecidable { row, state } => Explanation::wrong(format!(
             "row {row} is {state} and cannot become that by a decision; nothing was decided"
         )),
@@ -325,13 +327,19 @@ fn no_such_row(row: Row, last: Row) -> Explanation {
 }
 
 /// Why no row can be sent again; so many got a message by another run.
-fn nothing_to_retry(run: &str, error: Option<&str>, guarded: u64) -> Explanation {
+fn nothing_to_retry(run: &str, failed: u64, error: Option<&str>, guarded: u64) -> Explanation {
     let which = error.map(|error| format!(" with `{error}` in its error")).unwrap_or_default();
     let meanwhile = match guarded {
         0 => String::new(),
-        rows => format!("; {} got a message by another run or opted out meanwhile", plural(rows, "rejected row")),
+        rows => format!("; {} got a message by another run or opted out meanwhile", plural(rows, "row")),
     };
-    Explanation::wrong(format!("{run} has no rejected row{which} to send again{meanwhile}"))
+    let others = match failed {
+        0 => String::new(),
+        rows => {
+            format!("; {} failed to be delivered, which only `--state failed` sends again", plural(rows, "message"))
+        }
+    };
+    Explanation::wrong(format!("{run} has no row{which} to send again{meanwhile}{others}"))
 }
 
 /// Why a decision to send again needs a number, or another one.

@@ -1,4 +1,4 @@
-//! `campaign retry`: sends rejected rows again, as new messages.
+//! `campaign retry`: sends rows again that were rejected, not sent or, if that is wanted, failed, as new messages.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::exit;
 use super::failure::Failure;
 use super::run;
 use crate::delivery::{FrozenInputs, SingleKind};
-use crate::ledger::{Ledger, Run};
+use crate::ledger::{Ledger, Run, State};
 use crate::report::{RunView, counts_json, counts_line};
 use crate::runs::{Error, Request, RetryScope};
 
@@ -29,9 +29,10 @@ pub(super) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Fail
              message, and by which a later `retry` finds it"
         )));
     }
-    let RetryArgs { yes, keep_going, no_wait, error, i_accept_duplicates: accept_duplicates, .. } = args;
+    let RetryArgs { states, yes, keep_going, no_wait, error, i_accept_duplicates: accept_duplicates, .. } = args;
     let request = Request { keep_going, no_wait, accept_duplicates, ..Request::default() };
-    let scope = RetryScope { run: found.key, error };
+    let states = states.into_iter().map(State::from).collect();
+    let scope = RetryScope { run: found.key, states, error };
     match run::retry(context, (&file, found.gateway.clone()), (scope, request), yes).await {
         Err(Failure::Run(error)) if matches!(*error, Error::NothingToRetry { .. }) => {
             nothing_to_do(context, ledger.as_ref(), found, *error).await

@@ -96,10 +96,15 @@ pub(super) fn through(arguments: impl Display, gateway: Option<&str>) -> String 
 impl Output {
     /// What to do about messages of a run that were refused; nothing where there are none, or none can be sent again.
     pub(super) fn about_refused(&self, run: &Run, counts: &StateCounts) -> Option<String> {
-        let again = [State::Rejected, State::Failed, State::NotSent].into_iter().any(|state| counts.get(state) > 0);
-        let retry = || self.command(format!("retry {}", run.name()));
-        (again && run.live && SingleKind::of(run).is_none())
-            .then(|| format!("to send what was refused again, once its reason is mended: {}", retry()))
+        let any = |states: &[State]| states.iter().any(|state| counts.get(*state) > 0);
+        let (what, which) = match () {
+            () if any(&[State::Rejected, State::NotSent]) => ("was refused", ""),
+            () if any(&[State::Failed]) => ("failed to be delivered", " --state failed"),
+            () => return None,
+        };
+        let retry = || self.command(format!("retry {}{which}", run.name()));
+        (run.live && SingleKind::of(run).is_none())
+            .then(|| format!("to send what {what} again, once its reason is mended: {}", retry()))
     }
 }
 

@@ -234,6 +234,8 @@ pub enum Error {
     NothingToRetry {
         /// The run.
         run: String,
+        /// Rows whose message failed, which was not asked for.
+        failed: u64,
         /// The words that the errors were to have.
         error: Option<String>,
         /// Rows that got a message by another run meanwhile.

@@ -16,7 +16,7 @@ use super::restore::refuse_backup;
 use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, SentBefore, hold, key};
 use crate::delivery::{Interrupt, Snapshot};
 use crate::gateway::Hook;
-use crate::ledger::{Hold, Run, RunId, StrayCopies};
+use crate::ledger::{Hold, Run, RunId, State, StrayCopies};
 use crate::report::{Target, check_place};
 
 /// How long after a second signal what is still going on is left.
@@ -36,6 +36,8 @@ pub struct Launch {
 pub struct RetryScope {
     /// The run.
     pub run: RunId,
+    /// Only rows in these states; what was refused at intake is rejected, also where the gateway tells it later.
+    pub states: Vec<State>,
     /// Only rows with this text in their error.
     pub error: Option<String>,
 }

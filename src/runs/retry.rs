@@ -8,18 +8,36 @@ use super::find::found;
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
 use super::{Error, Event, check_host, person};
 use crate::delivery::{SingleKind, Snapshot};
-use crate::domain::{Outcome, Phone, Row};
+use crate::domain::{Outcome, Phone, Row, Status};
 use crate::failpoint;
 use crate::ledger::{
-    Author, Change, NumberSet, Ownership, Progress, RetriedRow, RetryOrder, Run, RunFilter, RunId, State, Walk,
+    Activity, Attempt, Author, Change, NumberSet, Ownership, Progress, ReceiptWalk, RetriedRow, RetryOrder, Run,
+    RunFilter, RunId, State, Walk,
 };
 
 /// A row that can be sent again: the attempt that was refused, its number, and the gateway's words.
 struct RefusedRow {
     row: Row,
-    envelope: u32,
+    attempt: Attempt,
     phone: Phone,
+    /// What the row came to.
+    state: State,
+    /// The status by which it failed; "" where it was refused at once.
+    status: String,
     error: String,
+}
+
+impl RefusedRow {
+    /// Whether it is in one of these states. What was refused at intake failed by a status, since the answer came before.
+    fn is_in(&self, states: &[State]) -> bool {
+        let at_intake = self.state == State::Failed && self.status == Status::Rejected.name();
+        states.contains(&self.state) || at_intake && states.contains(&State::Rejected)
+    }
+
+    /// Whether these words are in its error.
+    fn says(&self, error: Option<&str>) -> bool {
+        error.is_none_or(|error| self.error.to_lowercase().contains(&error.to_lowercase()))
+    }
 }
 
 /// The status with which the gateway refused what it had queued, or what was in doubt.
@@ -45,14 +63,16 @@ impl Session {
             return Err(Error::RetryChanged { run: run.name(), changes });
         }
         let snapshot = Snapshot::read(ledger, &run, false).await?;
-        let rows = self.refused(&run, &snapshot, scope.error.as_deref()).await?;
+        let refused = self.refused(&run, &snapshot).await?.into_iter().filter(|row| row.says(scope.error.as_deref()));
+        let (rows, others): (Vec<RefusedRow>, Vec<RefusedRow>) = refused.partition(|row| row.is_in(&scope.states));
         let mut guarded = self.has_message_elsewhere(&run, &runs).await?;
         guarded |= NumberSet::new(self.suppressed().await?, None);
         let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
             rows.into_iter().partition(|row| guarded.contains(row.phone));
         if rows.is_empty() {
             let (error, guarded) = (scope.error.clone(), guarded.len() as u64);
-            return Err(Error::NothingToRetry { run: run.name(), error, guarded });
+            let failed = others.iter().filter(|row| row.state == State::Failed).count() as u64;
+            return Err(Error::NothingToRetry { run: run.name(), failed, error, guarded });
         }
         let number = rows.len() as u64;
         self.refuse_restored_retry(&run, number).await?;
@@ -70,7 +90,10 @@ impl Session {
         }
         let lease = ledger.claim(&hold, run.key).await?.lease;
         let order = RetryOrder {
-            rows: rows.iter().map(|refused| RetriedRow { row: refused.row, envelope: refused.envelope }).collect(),
+            rows: rows
+                .iter()
+                .map(|refused| RetriedRow { row: refused.row, envelope: refused.attempt.envelope })
+                .collect(),
             by: Author::Person(person()),
             random: rand::random(),
         };
@@ -114,32 +137,43 @@ impl Session {
         }
     }
 
-    /// The rows whose last attempt was refused, or that a person decided were not sent.
-    async fn refused(&self, run: &Run, snapshot: &Snapshot, error: Option<&str>) -> Result<Vec<RefusedRow>, Error> {
+    /// The rows whose last attempt was refused or failed, or that a person decided were not sent.
+    async fn refused(&self, run: &Run, snapshot: &Snapshot) -> Result<Vec<RefusedRow>, Error> {
+        let ledger = self.adapters.ledger.as_ref();
         let mut found = BTreeMap::new();
-        let mut envelopes = Walk::over(self.adapters.ledger.as_ref(), run.key);
+        let mut envelopes = Walk::over(ledger, run.key);
         while let Some(envelope) = envelopes.next().await? {
             for (index, sent) in envelope.rows.iter().enumerate() {
                 let state = snapshot.states.recorded(sent.row);
-                if !matches!(state, Some(State::Rejected | State::NotSent | State::Failed)) {
-                    continue;
-                }
+                let Some(state @ (State::Rejected | State::NotSent | State::Failed)) = state else { continue };
                 let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
-                let error = match outcome {
-                    Some(Outcome::Rejected { error }) => error.clone(),
-                    _ => refused_by_status(snapshot, sent.row, envelope.envelope),
+                let (status, error) = match outcome {
+                    Some(Outcome::Rejected { error }) => (String::new(), error.clone()),
+                    _ => {
+                        let status = refused_by_status(snapshot, sent.row, envelope.envelope);
+                        (status.clone(), status)
+                    }
                 };
                 // Nothing is sent any more to who was forgotten.
                 let Some(phone) = sent.to.number() else { continue };
-                let refused = RefusedRow { row: sent.row, envelope: envelope.envelope, phone, error };
+                let attempt = Activity::Over.attempt(envelope.envelope, outcome);
+                let refused = RefusedRow { row: sent.row, attempt, phone, state, status, error };
                 // A later attempt takes the place of the one before.
                 found.insert(sent.row, refused);
             }
         }
-        let error = error.map(str::to_lowercase);
-        let meant =
-            |refused: &RefusedRow| error.as_ref().is_none_or(|error| refused.error.to_lowercase().contains(error));
-        Ok(found.into_values().filter(meant).collect())
+        let mut receipts = ReceiptWalk::over(ledger, run.key, run.last_row());
+        while let Some(told) = receipts.next().await? {
+            for (row, receipts) in told {
+                let Some(refused) = found.get_mut(&row) else { continue };
+                let judged = Activity::Over.attempted(row, refused.attempt, snapshot.states.events(), &receipts);
+                if let Some(last) = judged.moved {
+                    refused.status = last.receipt.status.name().to_owned();
+                    refused.error = last.receipt.error.clone().unwrap_or_else(|| refused.status.clone());
+                }
+            }
+        }
+        Ok(found.into_values().collect())
     }
 
     /// Whoever got a message of the same campaign and edition by another run meanwhile.

@@ -52,7 +52,7 @@ fn where_nothing_was_refused_there_is_nothing_to_retry() {
     let (gateway, sale) = refused_then(Vec::new());
     sale.campaign(&["retry", "sale", "--error", "Not enough money"]).exits(3).says("`Not enough money`");
     sale.campaign(&["retry", "sale"]).exits(0);
-    sale.campaign(&["retry", "sale"]).exits(0).says("no rejected row");
+    sale.campaign(&["retry", "sale"]).exits(0).says("no row to send again");
     let nothing = sale.campaign(&["retry", "sale", "--json"]).exits(0).json();
     assert!(nothing["sent"] == 0 && nothing["why"].is_string(), "{nothing}");
     assert_eq!(gateway.phones().len(), 7);

@@ -59,7 +59,7 @@ fn a_message_in_doubt_that_is_refused_when_it_is_sent_again_stays_in_doubt() {
     sale.run(&["--keep-going"]).exits(4);
     assert_eq!(states(&sale), "addddaaaaa");
     assert!(sale.results().rows[1]["reason"].contains("Duplicate id"), "{:?}", sale.results().rows[1]);
-    sale.campaign(&["retry", "sale"]).exits(4).says("no rejected row");
+    sale.campaign(&["retry", "sale"]).exits(4).says("no row to send again");
     sale.run(&[]).exits(4).says("campaign reconcile sale@1");
     assert_eq!(gateway.phones().len(), 14, "ten, and the four that were ordered");
 }

@@ -106,6 +106,33 @@ fn a_message_that_failed_by_what_was_told_is_sent_as_a_new_one_when_somebody_ord
 }
 
 #[test]
+fn what_failed_to_be_delivered_is_sent_again_for_who_asks_for_it_alone() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(3).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let first = operations(&gateway);
+    for (operation, status, error) in [(0, "SIM FULL", "No room"), (1, "REJECTED", "No route"), (2, "READ", "")] {
+        let told = json!({"success": status == "READ", "status": status, "error": error, "type": "sms"}).to_string();
+        assert_eq!(hooked.tell(&first[operation], &told), 200);
+    }
+    hooked.sale.campaign(&["status", "sale"]).exits(3).says("campaign retry sale@1 --state failed");
+    let again = || operations(&gateway)[3..].iter().map(|operation| operation["phone"].clone()).collect::<Vec<_>>();
+    hooked.sale.campaign(&["retry", "sale", "--error", "no room"]).exits(3).says("--state failed");
+    assert!(again().is_empty());
+    hooked.sale.campaign(&["retry", "sale"]).exits(3);
+    assert_eq!(again(), [first[1]["phone"].clone()], "what was refused at intake, also where that is told later");
+    hooked.sale.campaign(&["retry", "sale"]).exits(3).says("1 message failed to be delivered");
+    assert_eq!(again().len(), 1);
+    hooked.sale.campaign(&["retry", "sale", "--state", "rejected,not_sent"]).exits(3);
+    assert_eq!(again().len(), 1);
+    hooked.sale.campaign(&["retry", "sale", "--state", "failed", "--error", "no room"]).exits(0);
+    assert_eq!(again(), [first[1]["phone"].clone(), first[0]["phone"].clone()]);
+    hooked.sale.campaign(&["retry", "sale", "--state", "delivered"]).exits(2);
+    drop(server);
+}
+
+#[test]
 fn a_failed_channel_gives_way_to_the_one_that_delivered_later() {
     let gateway = Gateway::answering([Answer::items(accepted)]);
     let viber = "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";

@@ -6,6 +6,7 @@ use super::ProgressForm;
 use clap::{Args, ValueEnum};
 
 use crate::domain::RowSet;
+use crate::ledger::State;
 use crate::runs;
 
 #[derive(Debug, Args)]
@@ -44,6 +45,28 @@ pub(in crate::cli) enum Decision {
     SendAgain,
 }
 
+/// What is sent again, by the words of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum RetriedState {
+    /// The gateway refused them
+    Rejected,
+    /// They did not go out
+    #[value(name = "not_sent", alias = "not-sent")]
+    NotSent,
+    /// The gateway took them, and they did not arrive
+    Failed,
+}
+
+impl From<RetriedState> for State {
+    fn from(state: RetriedState) -> Self {
+        match state {
+            RetriedState::Rejected => Self::Rejected,
+            RetriedState::NotSent => Self::NotSent,
+            RetriedState::Failed => Self::Failed,
+        }
+    }
+}
+
 impl From<Decision> for runs::Decision {
     fn from(decision: Decision) -> Self {
         match decision {
@@ -72,6 +95,15 @@ pub(in crate::cli) struct RetryArgs {
     pub(in crate::cli) progress: ProgressForm,
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
+    /// Only rows in this state, or in these behind commas; what failed to be delivered is sent again for `failed` alone
+    #[arg(
+        long = "state",
+        value_enum,
+        value_name = "STATE",
+        value_delimiter = ',',
+        default_value = "rejected,not_sent"
+    )]
+    pub(in crate::cli) states: Vec<RetriedState>,
     /// Only rows with this text in their error
     #[arg(long, value_name = "TEXT")]
     pub(in crate::cli) error: Option<String>,
