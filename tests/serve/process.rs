@@ -82,3 +82,11 @@ fn two_servers_and_a_run_share_a_ledger() {
     one.end("TERM").exits(0);
     other.end("INT").exits(0);
 }
+
+#[test]
+fn a_campaign_that_is_named_and_not_there_is_refused() {
+    let sale = campaign().write();
+    for missing in ["sail.yaml", "campaigns"] {
+        sale.campaign(&["serve", "--listen", "127.0.0.1:0", "sale.yaml", missing]).exits(2).says(missing);
+    }
+}

@@ -55,6 +55,11 @@ pub(super) async fn command(context: &Context, mut args: ServeArgs) -> Result<u8
 
 async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Failure> {
     let interrupt = context.interrupt()?;
+    // Of what is not there nothing would ever run, without a word.
+    if let Some(missing) = args.campaigns.iter().find(|path| !path.exists()) {
+        let missing = missing.display();
+        return Err(Failure::wrong(format!("`{missing}` does not exist; name campaign files, or folders of them")));
+    }
     let metrics = Arc::new(Metrics::default());
     let ledger = context.server_ledger(&metrics).await?;
     let (listener, address) = bind(args.listen, "--listen")?;
