@@ -23,6 +23,8 @@ pub enum Recipients {
     Command(ListCommand),
     /// The answer of a database.
     Sql(ListQuery),
+    /// What is piped into standard input.
+    StandardInput,
 }
 
 /// People by what became of them in a run.
@@ -82,7 +84,7 @@ impl Recipients {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Run(_) | Self::Url(_) | Self::Command(_) | Self::Sql(_) => None,
+            Self::Run(_) | Self::Url(_) | Self::Command(_) | Self::Sql(_) | Self::StandardInput => None,
         }
     }
 
@@ -90,7 +92,7 @@ impl Recipients {
     #[must_use]
     pub fn key(&self) -> &'static str {
         match self {
-            Self::File(_) => "file",
+            Self::File(_) | Self::StandardInput => "file",
             Self::Run(_) => "run",
             Self::Url(_) => "url",
             Self::Command(_) => "command",
@@ -118,6 +120,7 @@ impl Display for Recipients {
             }
             Self::Sql(ListQuery { from: KeySource::Env(name), .. }) => write!(f, "a query of {name}"),
             Self::Sql(ListQuery { from: KeySource::File(path), .. }) => write!(f, "a query of {}", path.display()),
+            Self::StandardInput => f.write_str("standard input"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod command;
 mod database;
+mod input;
 mod past_run;
 mod web;
 

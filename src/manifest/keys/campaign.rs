@@ -95,7 +95,7 @@ pub(crate) static SUPPRESS_FILE: &[Key] = &[
 
 static RECIPIENTS: &[Key] = &[
     Key::new("file", Shape::Line, "autumn-sale.csv")
-        .doc("The recipients: a CSV file or a workbook (.xlsx, .xls, .ods) with a header, relative to this file; `{{ today }}` in its name is the date.")
+        .doc("The recipients: a CSV file or a workbook (.xlsx, .xls, .ods) with a header, relative to this file; `{{ today }}` in its name is the date, and `\"-\"` is standard input.")
         .choice(),
     Key::new("columns", Shape::Texts, "{ phone: \"Mobile\", first_name: \"First name\" }")
         .doc("Names for templates, each with its column's header; other headers keep their name."),

@@ -24,6 +24,9 @@ const SOURCES: [(&str, &[&str]); 5] = [
     ("sql", &["from", "timeout"]),
 ];
 
+/// The name of a file that means standard input.
+const STANDARD_INPUT: &str = "-";
+
 /// Headers whose texts are secrets.
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
 
@@ -38,6 +41,9 @@ impl Resolver<'_> {
             "url" => self.list_url(section, file).map(Recipients::Url),
             "command" => self.list_command(section, file).map(Recipients::Command),
             "sql" => self.list_query(section, file).map(Recipients::Sql),
+            _ if section.typed("file").is_some_and(|(name, _)| name == STANDARD_INPUT) => {
+                Some(Recipients::StandardInput)
+            }
             _ => {
                 let folder = file.parent().unwrap_or(Path::new(""));
                 self.file_name(section, "file").map(|name| Recipients::File(folder.join(name)))
@@ -138,9 +144,18 @@ impl Resolver<'_> {
         Some(ListQuery { sql, from: kept(from, "from", file, self)?, timeout: timeout(section)? })
     }
 
-    /// Tells that only a file is waited for.
+    /// Tells that only a file is waited for, and that nobody pipes a list into what runs by itself.
     pub(super) fn refuse_waiting(&mut self, root: Section<'_>, source: Option<&Recipients>) {
         let schedule = root.section("schedule");
+        if let Some(entry) = root.entry("schedule")
+            && source == Some(&Recipients::StandardInput)
+        {
+            let finding =
+                Finding::new(&rules::SCHEDULE, "what runs by itself has no standard input to read a list from");
+            self.report
+                .at(&entry.key_span, finding.help("name a file, or a program under `command`; or remove `schedule`"));
+            return;
+        }
         if let Some(entry) = schedule.entry("wait_for_file")
             && source.is_some_and(|source| source.file().is_none())
         {

@@ -243,7 +243,8 @@ impl<'t> Spot<'t> {
             }
             Some('-') => {
                 let finding = Finding::new(&rules::YAML_SYNTAX, "a list cannot begin behind a key on the same line");
-                let help = "begin each item with `- ` on its own line; a text that begins with `- ` needs quotes";
+                let help =
+                    "begin each item with `- ` on its own line; a text that begins with `- `, or is `-`, needs quotes";
                 (finding.help(help), self.value())
             }
             Some(c @ ('|' | '>')) => {

@@ -4,6 +4,7 @@
 //! No secret is in any error, no shell reads a command, and nothing is fetched but when somebody wants it.
 
 mod command;
+mod input;
 mod past;
 mod query;
 mod question;
@@ -83,6 +84,8 @@ pub async fn fetch(inputs: &Arc<Inputs>, with: Fetching<'_>) -> Result<Arc<Input
             let today = inputs.campaign.today;
             bounded(query::fetch(wanted, today, spool(with)?), wanted.timeout).await
         }
+        // Whoever pipes it decides how long that takes.
+        Recipients::StandardInput => input::fetch(spool(with)?).await,
     };
     let spool = fetched.map_err(|failed| refused(inputs, failed))?;
     if spool.is_empty() {

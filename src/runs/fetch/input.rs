@@ -1,0 +1,59 @@
+//! A list that is piped into standard input.
+
+use std::io::{self, ErrorKind, IsTerminal as _, Read as _, Write as _};
+
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use super::Failed;
+use super::spool::Spool;
+
+/// How much is read at once.
+const BUFFER: usize = 1 << 16;
+/// How many of them wait to be written.
+const AHEAD: usize = 4;
+
+/// What was read; nothing is the end.
+type Part = io::Result<Vec<u8>>;
+
+pub(super) async fn fetch(spool: Spool) -> Result<Spool, Failed> {
+    if io::stdin().is_terminal() {
+        let help = "pipe the list into it: `… | campaign run FILE`, or name a file that holds it";
+        return Err(Failed::new("nothing is piped into it").help(help));
+    }
+    let (parts, read) = channel(AHEAD);
+    // Whoever waits for more of it cannot be stopped: on a thread of its own it holds up no end of the process.
+    let reading = std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_all(&parts));
+    reading.map_err(|error| Failed::new(format!("no thread can read it: {error}")))?;
+    keep(read, spool).await
+}
+
+async fn keep(mut parts: Receiver<Part>, mut spool: Spool) -> Result<Spool, Failed> {
+    while let Some(part) = parts.recv().await {
+        let part = part.map_err(|error| Failed::new(format!("it cannot be read: {error}")))?;
+        if part.is_empty() {
+            return Ok(spool);
+        }
+        spool.write_all(&part)?;
+    }
+    Err(Failed::new("it broke off"))
+}
+
+/// Reads it to its end, or until nobody wants more.
+fn read_all(parts: &Sender<Part>) {
+    let mut input = io::stdin().lock();
+    loop {
+        let mut buffer = vec![0; BUFFER];
+        let part = match input.read(&mut buffer) {
+            Ok(count) => {
+                buffer.truncate(count);
+                Ok(buffer)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => Err(error),
+        };
+        let is_last = part.as_ref().map_or(true, Vec::is_empty);
+        if parts.blocking_send(part).is_err() || is_last {
+            return;
+        }
+    }
+}
