@@ -68,6 +68,7 @@ impl Context {
             ledger,
             profiles: self.profiles(),
             connect: JsonApi::new,
+            input: super::fetching::piped_input,
             clock: Timestamp::now,
             name_view: Arc::new(name_view),
             observer: Arc::clone(&self.observer),

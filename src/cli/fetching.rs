@@ -1,5 +1,6 @@
 //! Fetching a list that is no file, for a command that only looks.
 
+use std::io::{self, IsTerminal as _, Read};
 use std::sync::Arc;
 
 use super::context::Context;
@@ -7,6 +8,12 @@ use super::failure::Failure;
 use crate::delivery::Interrupt;
 use crate::ledger::Ledger;
 use crate::runs::{Error, Fetching, Inputs, RunPhase, fetch};
+
+/// Standard input, if something is piped into it.
+pub(super) fn piped_input() -> Option<Box<dyn Read + Send>> {
+    let input = io::stdin();
+    if input.is_terminal() { None } else { Some(Box::new(input)) }
+}
 
 impl Context {
     /// A campaign with its list, fetched if that is wanted; a signal ends whatever fetches it.
@@ -20,7 +27,8 @@ impl Context {
             return Ok(inputs);
         }
         let (state, profiles, mut interrupt) = (self.new_state()?, self.profiles(), self.interrupt()?);
-        let with = Fetching { state: &state, ledger, profiles: &profiles, observer: &self.observer };
+        let with =
+            Fetching { state: &state, ledger, profiles: &profiles, input: piped_input, observer: &self.observer };
         tokio::select! {
             fetched = fetch(&inputs, with) => Ok(fetched?),
             signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {

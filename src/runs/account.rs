@@ -190,6 +190,7 @@ mod tests {
             ledger: Arc::new(ledger),
             profiles,
             connect: JsonApi::new,
+            input: || None,
             clock: jiff::Timestamp::now,
             name_view: Arc::new(|_, _| String::new()),
             observer: Arc::new(|_| ()),

@@ -1,5 +1,6 @@
 //! What the outside gives: storage, network, time, and somebody who listens. Surfaces choose the adapters.
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,6 +14,9 @@ use crate::ledger::Ledger;
 
 /// Makes a client of a gateway; it asks nothing by that.
 pub type Connect = fn(&Address, Endpoint, SecretString, Rules) -> Result<JsonApi, JsonApiError>;
+
+/// Gives what is piped into the process; nothing where nobody pipes anything.
+pub type PipedInput = fn() -> Option<Box<dyn Read + Send>>;
 
 /// What a person can look at of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub struct Adapters {
     pub profiles: Profiles,
     /// Makes the clients of gateways.
     pub connect: Connect,
+    /// Gives a list that is piped in.
+    pub input: PipedInput,
     /// The wall clock.
     pub clock: fn() -> Timestamp,
     /// Names what findings point at.
@@ -55,7 +61,7 @@ impl Adapters {
     /// What fetching a list needs.
     #[must_use]
     pub fn fetching(&self) -> Fetching<'_> {
-        let Self { state, ledger, profiles, observer, .. } = self;
-        Fetching { state, ledger: Some(ledger.as_ref()), profiles, observer }
+        let Self { state, ledger, profiles, observer, input, .. } = self;
+        Fetching { state, ledger: Some(ledger.as_ref()), profiles, input: *input, observer }
     }
 }

@@ -80,7 +80,7 @@ mod whose;
 mod worker;
 
 pub use account::{Account, KeylessAccount};
-pub use adapters::{AccountView, Adapters, Connect, NameView};
+pub use adapters::{AccountView, Adapters, Connect, NameView, PipedInput};
 pub use arm::{Arming, ScheduleOrder, change_armed};
 pub use armed::ArmedChange;
 pub use armed_view::{ArmedState, ArmedView, armed_views};

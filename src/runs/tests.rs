@@ -78,6 +78,7 @@ impl World {
             ledger,
             profiles: Profiles::default(),
             connect: JsonApi::new,
+            input: || None,
             clock: Timestamp::now,
             name_view: Arc::new(|_, _| String::new()),
             observer: Arc::new(move |event| {

@@ -1,11 +1,11 @@
 //! A list that is piped into standard input.
 
-use std::io::{self, ErrorKind, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read, Write as _};
 
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use super::Failed;
 use super::spool::Spool;
+use super::{Failed, PipedInput};
 
 /// How much is read at once.
 const BUFFER: usize = 1 << 16;
@@ -15,14 +15,13 @@ const AHEAD: usize = 4;
 /// What was read; nothing is the end.
 type Part = io::Result<Vec<u8>>;
 
-pub(super) async fn fetch(spool: Spool) -> Result<Spool, Failed> {
-    if io::stdin().is_terminal() {
-        let help = "pipe the list into it: `… | campaign run FILE`, or name a file that holds it";
-        return Err(Failed::new("nothing is piped into it").help(help));
-    }
+pub(super) async fn fetch(piped: PipedInput, spool: Spool) -> Result<Spool, Failed> {
+    let Some(input) = piped() else {
+        return Err(Failed::new("nothing is piped into it").help("pipe the list in, or name the file that holds it"));
+    };
     let (parts, read) = channel(AHEAD);
     // Whoever waits for more of it cannot be stopped: on a thread of its own it holds up no end of the process.
-    let reading = std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_all(&parts));
+    let reading = std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_all(input, &parts));
     reading.map_err(|error| Failed::new(format!("no thread can read it: {error}")))?;
     keep(read, spool).await
 }
@@ -39,8 +38,7 @@ async fn keep(mut parts: Receiver<Part>, mut spool: Spool) -> Result<Spool, Fail
 }
 
 /// Reads it to its end, or until nobody wants more.
-fn read_all(parts: &Sender<Part>) {
-    let mut input = io::stdin().lock();
+fn read_all(mut input: impl Read, parts: &Sender<Part>) {
     loop {
         let mut buffer = vec![0; BUFFER];
         let part = match input.read(&mut buffer) {

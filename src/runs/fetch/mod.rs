@@ -21,7 +21,7 @@ pub(super) use past::reconcile_past;
 pub use spool::FetchedList;
 use spool::Spool;
 
-use super::{Error, Event, Inputs, List, Observer, Profiles};
+use super::{Error, Event, Inputs, List, Observer, PipedInput, Profiles};
 use crate::finding::{Finding, rules};
 use crate::ledger::Ledger;
 use crate::manifest::{KeySource, NotifyWay, Recipients};
@@ -35,6 +35,8 @@ pub struct Fetching<'a> {
     pub ledger: Option<&'a dyn Ledger>,
     /// Where profiles are found, whose keys no program gets.
     pub profiles: &'a Profiles,
+    /// Gives a list that is piped in.
+    pub input: PipedInput,
     /// Who is told.
     pub observer: &'a Observer,
 }
@@ -85,7 +87,7 @@ pub async fn fetch(inputs: &Arc<Inputs>, with: Fetching<'_>) -> Result<Arc<Input
             bounded(query::fetch(wanted, today, spool(with)?), wanted.timeout).await
         }
         // Whoever pipes it decides how long that takes.
-        Recipients::StandardInput => input::fetch(spool(with)?).await,
+        Recipients::StandardInput => input::fetch(with.input, spool(with)?).await,
     };
     let spool = fetched.map_err(|failed| refused(inputs, failed))?;
     if spool.is_empty() {

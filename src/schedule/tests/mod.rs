@@ -58,6 +58,7 @@ impl House {
             ledger,
             profiles: Profiles::default(),
             connect: JsonApi::new,
+            input: || None,
             clock: now,
             name_view: Arc::new(|_, _| String::new()),
             observer: Arc::new(|_| {}),
