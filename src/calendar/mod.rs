@@ -48,7 +48,7 @@ impl Schedule {
         Occurrences::after(self, moment)
     }
 
-    /// How long after its moment an occurrence may still begin.
+    /// How long after its moment an occurrence may begin at the latest: that late only one whose list came late.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.grace.max(self.wait_for_file.unwrap_or_default())

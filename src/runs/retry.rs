@@ -1,4 +1,4 @@
-//! Sending rejected rows of a run again, as new messages with identifiers of their own.
+//! Sending rows of a run again that were rejected, not sent or failed, as new messages with identifiers of their own.
 
 use std::collections::BTreeMap;
 
@@ -28,9 +28,11 @@ struct RefusedRow {
 }
 
 impl RefusedRow {
-    /// Whether it is in one of these states. What was refused at intake failed by a status, since the answer came before.
+    /// Whether it is in one of these states. What was queued and refused at intake was rejected, although it failed by a
+    /// status that came later (contract, notes on the asynchronous endpoint); what was accepted went out.
     fn is_in(&self, states: &[State]) -> bool {
-        let at_intake = self.state == State::Failed && self.status == Status::Rejected.name();
+        let is_refusal = self.state == State::Failed && self.status == Status::Rejected.name();
+        let at_intake = is_refusal && self.attempt.state != State::Accepted;
         states.contains(&self.state) || at_intake && states.contains(&State::Rejected)
     }
 
@@ -51,7 +53,7 @@ fn refused_by_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
 }
 
 impl Session {
-    /// Orders that the rejected rows of a run go out as new messages, and selects the run.
+    /// Orders that rows of a run go out again as new messages, and selects the run.
     pub(super) async fn prepare_retry(&self, scope: &RetryScope) -> Result<Preparation, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let run = found(ledger, scope.run).await?;

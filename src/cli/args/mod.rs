@@ -165,7 +165,7 @@ pub(super) enum Command {
     Reconcile(ReconcileArgs),
     /// Decide about rows in doubt
     Resolve(ResolveArgs),
-    /// Send rejected rows again, as new messages
+    /// Send again what was rejected or not sent, as new messages
     Retry(RetryArgs),
     /// Show the history of one message
     Show(ShowArgs),

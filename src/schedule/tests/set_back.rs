@@ -100,13 +100,12 @@ async fn what_is_being_prepared_is_not_left_out() {
 
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_a_time_that_is_to_come_again_keeps_no_other_from_beginning() {
-    set_clock("2026-12-11T09:59:00Z");
+    set_clock("2026-12-01T09:00:00Z");
     let house = House::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");
     let yaml = fs::read_to_string(house.folder.path().join("sale.yaml")).unwrap();
     house.write("sale.yaml", &yaml.replace("file: sale.csv", "file: \"daily-{{ today }}.csv\""));
-    // It is the first of the month; the clock is ten days ahead when the daemon begins.
-    set_clock("2026-12-01T09:00:00Z");
     house.arm().await.unwrap();
+    // It is the first of the month, and the clock is ten days ahead when the daemon begins.
     set_clock("2026-12-11T09:59:30Z");
     let daemon = Daemon { refresh: Duration::from_secs(1), ..house.daemon(house.clerk(Duration::from_secs(1))) };
     let stop = async {
