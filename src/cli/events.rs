@@ -8,7 +8,7 @@ use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
 use crate::gateway::Balance;
 use crate::report::{cost_words, duration, plural, thousands};
-use crate::runs::{Event, Observer, StaleResults};
+use crate::runs::{Event, Observer, RetryLeftOut, StaleResults};
 
 /// An observer that tells a person.
 pub(super) fn observer(output: &Output) -> Observer {
@@ -86,6 +86,11 @@ fn tell(output: &Output, event: Event) {
             "what takes the place of {replaced} is still of its edition `{edition}`; the edition of now begins with the next \
              start, for everybody on the list"
         )),
+        Event::AskingBeforeRetry { rows } => output.note(&format!(
+            "asking the gateway about {} before retrying: another channel may have delivered them",
+            plural(rows, "message")
+        )),
+        Event::RetryPlanned { run, rows, left_out } => output.note(&retry_line(&run, rows, left_out)),
         Event::Retrying { run, rows } => {
             output.note(&format!("sending {} of {run} as new messages", plural(rows, "row")));
         }
@@ -103,6 +108,24 @@ fn tell(output: &Output, event: Event) {
         Event::ResultsUnwritten(why) => output.note(&unwritten(output, why)),
         Event::SendingBegins { .. } | Event::Sending(_) | Event::SendingEnded => {}
     }
+}
+
+/// What a retry is going to send, and what it leaves out.
+fn retry_line(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
+    let RetryLeftOut { delivered, under_way, unconfirmed, guarded } = left_out;
+    let parts = [
+        (delivered, "delivered"),
+        (under_way, "still being delivered"),
+        (unconfirmed, "not confirmed as failed by the gateway"),
+        (guarded, "opted out or reached by another run"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", thousands(count)))
+        .collect();
+    let rest = if parts.is_empty() { String::new() } else { format!("; left out: {}", parts.join(" · ")) };
+    format!("to retry of {run}: {}{rest}", plural(rows, "message"))
 }
 
 /// The money of an account, and what a campaign costs of it.

@@ -11,7 +11,7 @@ use crate::gateway::{FailureCause, InquiryFailure};
 use crate::ledger::LedgerError;
 use crate::regular_file::ran_out_of_handles;
 use crate::report::{LossSign, ResultsError, plural, thousands};
-use crate::runs::{AccountView, Error, RunPhase};
+use crate::runs::{AccountView, Error, RetryLeftOut, RunPhase};
 
 /// Why a command ended without its result.
 #[derive(Debug)]
@@ -240,9 +240,10 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "{number} recipients are more than the gateway's limit of {limit}; if that is right, say `--up-to {number}`"
         )),
         Error::NoSuchRow { row, last } => no_such_row(row, last),
-        Error::NothingToRetry { run, failed, error, guarded } => {
-            nothing_to_retry(&run, failed, error.as_deref(), guarded)
+        Error::NothingToRetry { run, failed, error, left_out } => {
+            nothing_to_retry(&run, failed, error.as_deref(), left_out)
         }
+        Error::RetryUnconfirmed { run, rows, said } => retry_unconfirmed(&run, rows, said),
         Error::Undecidable { row, state } => Explanation::wrong(format!(
             "row {row} is {state} and cannot become that by a decision; nothing was decided"
         )),
@@ -326,13 +327,19 @@ fn no_such_row(row: Row, last: Row) -> Explanation {
     Explanation::wrong(format!("there is no row {row}; the last recipient is in row {last}"))
 }
 
-/// Why no row can be sent again; so many got a message by another run.
-fn nothing_to_retry(run: &str, failed: u64, error: Option<&str>, guarded: u64) -> Explanation {
+/// Why no row can be sent again.
+fn nothing_to_retry(run: &str, failed: u64, error: Option<&str>, left_out: RetryLeftOut) -> Explanation {
     let which = error.map(|error| format!(" with `{error}` in its error")).unwrap_or_default();
-    let meanwhile = match guarded {
+    let RetryLeftOut { delivered, under_way, unconfirmed: _, guarded } = left_out;
+    let mut meanwhile = match guarded {
         0 => String::new(),
         rows => format!("; {} got a message by another run or opted out meanwhile", plural(rows, "row")),
     };
+    for (rows, what) in [(delivered, "delivered"), (under_way, "still being delivered")] {
+        if rows > 0 {
+            meanwhile += &format!("; the gateway reports {} as {what}", plural(rows, "message"));
+        }
+    }
     let others = match failed {
         0 => String::new(),
         rows => {
@@ -340,6 +347,24 @@ fn nothing_to_retry(run: &str, failed: u64, error: Option<&str>, guarded: u64) -
         }
     };
     Explanation::wrong(format!("{run} has no row{which} to send again{meanwhile}{others}"))
+}
+
+/// Why messages are not sent again that may have been delivered.
+fn retry_unconfirmed(run: &str, rows: u64, said: Option<u64>) -> Explanation {
+    let messages = plural(rows, "message");
+    match said {
+        None => Explanation::new(
+            exit::STOPPED,
+            format!(
+                "nothing was sent: the gateway did not confirm that {messages} of {run} failed on every channel. Try again \
+                 when the gateway answers, or accept possible duplicates with `--i-accept-duplicates {rows}`"
+            ),
+        ),
+        Some(other) => Explanation::wrong(format!(
+            "nothing was sent: `--i-accept-duplicates {other}` does not match the {messages} of {run} whose failure the gateway \
+             did not confirm"
+        )),
+    }
 }
 
 /// Why a decision to send again needs a number, or another one.

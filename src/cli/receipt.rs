@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::{Receipt, ReceiptSource, RecipientReply};
+use crate::domain::{Receipt, ReceiptSource, RecipientReply, ReportedChannel};
 
 /// A receipt for a program.
 pub(super) fn object(receipt: &Receipt) -> Value {
@@ -17,10 +17,11 @@ pub(super) fn object(receipt: &Receipt) -> Value {
     let source = match receipt.source {
         ReceiptSource::Webhook => "webhook",
         ReceiptSource::Asked => "asked",
+        ReceiptSource::AskedLast => "asked_last",
     };
     json!({
         "event": "receipt", "source": source, "status": receipt.status.name(),
-        "channel": receipt.channel.map(|channel| channel.name()), "updated": receipt.updated.map(|at| at.to_string()),
+        "channel": receipt.channel.as_ref().map(ReportedChannel::word), "updated": receipt.updated.map(|at| at.to_string()),
         "msg_id": receipt.msg_id.as_ref().map(ToString::to_string), "request_id": receipt.request_id,
         "error": receipt.error, "digit": receipt.digit, "duration": receipt.duration,
         "replies": receipt.replies.iter().map(reply).collect::<Vec<_>>(),
@@ -32,8 +33,11 @@ pub(super) fn words(receipt: &Receipt) -> String {
     let mut text = match receipt.source {
         ReceiptSource::Webhook => format!("the gateway told: {}", receipt.status),
         ReceiptSource::Asked => format!("asked, the gateway told: {}", receipt.status),
+        ReceiptSource::AskedLast => {
+            format!("asked after the last channel had its time, the gateway told: {}", receipt.status)
+        }
     };
-    text += &receipt.channel.map(|channel| format!(" by {channel}")).unwrap_or_default();
+    text += &receipt.channel.as_ref().map(|channel| format!(" by {}", channel.word())).unwrap_or_default();
     text += &receipt.updated.map(|at| format!(", since {at:.0}")).unwrap_or_default();
     text += &receipt.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
     text += &receipt.duration.map(|seconds| format!(", the call took {seconds} s")).unwrap_or_default();

@@ -13,7 +13,7 @@ use super::failure::Failure;
 use crate::delivery::{Polled, Reconciliation, patience};
 use crate::ledger::{Progress, State};
 use crate::report::{counts_json, counts_line, duration, plural};
-use crate::runs::{self, ReconciledRun};
+use crate::runs::{self, Polling, ReconciledRun};
 
 /// How long all questions may take that `--all` asks.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
@@ -25,7 +25,7 @@ pub(super) async fn reconcile(context: &Context, args: ReconcileArgs) -> Result<
     };
     let adapters = context.adapters(Arc::clone(&ledger))?;
     if args.all {
-        let polled = runs::poll(&adapters, &run, LONGEST).await?;
+        let polled = runs::poll(&adapters, &run, Polling::Open, LONGEST).await?;
         context.output.note(&polled_line(&polled));
     }
     let reconciled = runs::reconcile(&adapters, run).await?;

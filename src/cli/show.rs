@@ -136,8 +136,13 @@ fn change_json(change: &Change) -> Value {
         json!({ "what": what, "by": by, "rule": rule, "why": why })
     };
     match change {
-        Change::Found { status, msg_id } => {
-            json!({ "what": "found", "status": status, "msg_id": msg_id.as_ref().map(ToString::to_string) })
+        Change::Found { status, msg_id, channel } => {
+            let mut json =
+                json!({ "what": "found", "status": status, "msg_id": msg_id.as_ref().map(ToString::to_string) });
+            if let Some(channel) = channel {
+                json["channel"] = channel.word().into();
+            }
+            json
         }
         Change::NotFound { asked } => json!({ "what": "not_found", "asked": asked }),
         Change::Unresolved { asked } => json!({ "what": "unresolved", "asked": asked }),
@@ -202,9 +207,10 @@ fn change_words(change: &Change) -> String {
     let because = |why: &Option<String>| why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     let decided = |by: &Author| if runs::is_known(by) { format!(", decided by {by}") } else { String::new() };
     match change {
-        Change::Found { status, msg_id } => {
+        Change::Found { status, msg_id, channel } => {
             let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
-            format!("asked, the gateway knows it{msg_id}: {status}")
+            let channel = channel.as_ref().map(|channel| format!(" by {}", channel.word())).unwrap_or_default();
+            format!("asked, the gateway knows it{msg_id}: {status}{channel}")
         }
         Change::NotFound { asked } => format!("not found: asked {asked} times, the gateway does not know it"),
         Change::Unresolved { asked } => format!("unresolved: asked {asked} times, nothing proves what became of it"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::domain::{Endpoint, MessageId, Row};
+use crate::domain::{Chain, Endpoint, MessageId, Row};
 use crate::gateway::StatusAnswer;
 use crate::ledger::{AskedRow, Change};
 
@@ -28,6 +28,8 @@ pub struct Doubt {
     pub id: MessageId,
     /// The envelope of the attempt in doubt.
     pub envelope: u32,
+    /// The channels of its message.
+    pub chain: Chain,
     /// When that attempt came to be in doubt; an intent without an outcome may have left at any time since it began.
     pub since: Timestamp,
     /// What was asked so far.
@@ -84,8 +86,9 @@ pub(super) fn conclude(
     now: Timestamp,
 ) -> (AskedRow, Option<Change>) {
     let mut question = asked(doubt, answer, now);
-    if let (StatusAnswer::Known { status, msg_id, .. }, Sight::Sees | Sight::KnowsOnly) = (answer, sight) {
-        return (question, Some(Change::Found { status: status.name().to_owned(), msg_id: msg_id.clone() }));
+    if let (StatusAnswer::Known { status, msg_id, channel, .. }, Sight::Sees | Sight::KnowsOnly) = (answer, sight) {
+        let (status, msg_id, channel) = (status.name().to_owned(), msg_id.clone(), channel.clone());
+        return (question, Some(Change::Found { status, msg_id, channel }));
     }
     if sight == Sight::Blind && !matches!(answer, StatusAnswer::Unclear(_)) {
         question.answer = format!(
@@ -167,6 +170,7 @@ mod tests {
             row,
             id,
             envelope: 3,
+            chain: Chain::UNKNOWN,
             since: Timestamp::UNIX_EPOCH,
             question: None,
             not_found: false,
@@ -208,7 +212,7 @@ mod tests {
 
     #[test]
     fn what_the_gateway_knows_is_proof_at_once_unless_it_is_blind() {
-        let found = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(5)) };
+        let found = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(5)), channel: None };
         for (sight, change) in
             [(Sight::Sees, Some(found.clone())), (Sight::KnowsOnly, Some(found)), (Sight::Blind, None)]
         {
@@ -241,7 +245,7 @@ mod tests {
         assert_eq!(learnt, [None, Some(Change::Unresolved { asked: 2 })]);
         let late: Vec<_> = [86_400, 90_000, 90_060, 90_120, 90_180].map(|second| (second, denied())).into();
         let (_, learnt) = ask(doubt(), Sight::Sees, &[&late[..], &[(90_240, known())]].concat());
-        let found = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(5)) };
+        let found = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(5)), channel: None };
         assert_eq!(learnt[1..], [None, None, None, None, Some(found)], "only proof changes it");
     }
 

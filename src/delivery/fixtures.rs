@@ -28,6 +28,7 @@ pub(super) fn envelope(rows: Range<u32>) -> Envelope {
             id,
             phone,
             kind: OperationKind::Sms,
+            chain: OperationKind::Sms.into(),
             digest: [0; 8],
             json: Vec::new(),
             cost: None,

@@ -5,6 +5,7 @@
 
 mod bounded;
 mod breaker;
+mod chain_times;
 mod course;
 mod doubt;
 mod engine;
@@ -40,6 +41,7 @@ mod together;
 mod watchdog;
 
 pub use breaker::Limits;
+pub use chain_times::ChainTimes;
 pub use doubt::{Doubt, patience};
 pub use engine::send;
 pub use errors::Errors;
@@ -48,7 +50,7 @@ pub use feed::{Feed, Selection, feed, feed_shares};
 pub use frozen::FrozenInputs;
 pub use hours::{Anew, Clock, Feeding, Hours, Keeping, Passes, ZoneOf};
 pub use oddities::Oddities;
-pub use poll::{Pending, Polled, Poller, pending};
+pub use poll::{Answered, Pending, Polled, Poller, pending};
 pub use reconcile::{Doubts, LONGEST_STAY, Reconciler, Reconciliation, WAITS};
 pub use share_draw::ShareDraw;
 pub use shared::{ASKS_AGAIN, Drawn, Participant, ShareSender};

@@ -2,18 +2,21 @@
 //!
 //! It sends nothing. What the gateway tells is a receipt like any other, and is kept before anybody is told.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
 use super::Snapshot;
+use super::chain_times::ChainTimes;
 use super::doubt::Sight;
 use super::questions::{LARGEST, Questions};
-use crate::domain::{MessageId, MsgId, Receipt, ReceiptSource, Row};
+use crate::domain::{Chain, MessageId, MsgId, Receipt, ReceiptSource, Row};
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{Allowance, Ledger, LedgerError, NewReceipt, Reception, Run, State, Walk};
 
-/// A message that has no end yet.
+/// A message that the gateway is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// Its row.
@@ -22,6 +25,10 @@ pub struct Pending {
     pub order: Option<u32>,
     /// Our identifier.
     pub id: MessageId,
+    /// Its channels.
+    pub chain: Chain,
+    /// When all of its channels had their time; nothing if it has one channel, which speaks for itself.
+    pub over_at: Option<Timestamp>,
 }
 
 /// What came of asking about messages without an end.
@@ -39,6 +46,15 @@ pub struct Polled {
     pub left: u64,
 }
 
+/// What the gateway answered about one message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// It reports this, which is stored.
+    Reported(Receipt),
+    /// It does not know the message, its answers prove nothing, or they cannot be used.
+    Nothing,
+}
+
 /// Who asks about the messages of a run.
 pub struct Poller<'a> {
     /// The ledger.
@@ -51,13 +67,20 @@ pub struct Poller<'a> {
     pub account: Allowance,
     /// The most operations of an envelope.
     pub most: usize,
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
 }
 
 /// The messages of a run that were taken and have no end yet, in the order in which they were sent.
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn pending(ledger: &dyn Ledger, run: &Run, snapshot: &Snapshot) -> Result<Vec<Pending>, LedgerError> {
+pub async fn pending(
+    ledger: &dyn Ledger,
+    run: &Run,
+    snapshot: &Snapshot,
+    times: &ChainTimes,
+) -> Result<Vec<Pending>, LedgerError> {
     let mut pending = Vec::new();
     let mut envelopes = Walk::over(ledger, run.key);
     let events = snapshot.states.events();
@@ -70,13 +93,34 @@ pub async fn pending(ledger: &dyn Ledger, run: &Run, snapshot: &Snapshot) -> Res
                 && matches!(snapshot.state(sent.row), State::Accepted | State::Queued)
                 && let Some(id) = run.id(sent.row, order)
             {
-                pending.push(Pending { row: sent.row, order, id });
+                let chain = envelope.chain(sent);
+                pending.push(Pending::new((sent.row, order, id), (chain, envelope.begun_at), times));
             }
         }
     }
-    pending.sort_by_key(|message| message.id);
-    pending.dedup();
+    // Of several attempts to send one message the last one counts.
+    pending.sort_by_key(|message| (message.id, Reverse(message.over_at)));
+    pending.dedup_by_key(|message| message.id);
     Ok(pending)
+}
+
+impl Pending {
+    /// A message on these channels that was sent at this time.
+    #[must_use]
+    pub fn new(
+        (row, order, id): (Row, Option<u32>, MessageId),
+        (chain, sent_at): (Chain, Timestamp),
+        times: &ChainTimes,
+    ) -> Self {
+        let over_at = sent_at.checked_add(times.of_chain(chain)).unwrap_or(Timestamp::MAX);
+        Self { row, order, id, chain, over_at: chain.has_fallback().then_some(over_at) }
+    }
+
+    /// Whether all of its channels had their time, so that an answer is the last one.
+    #[must_use]
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.over_at.is_some_and(|over_at| over_at <= now)
+    }
 }
 
 impl Poller<'_> {
@@ -86,8 +130,8 @@ impl Poller<'_> {
         LARGEST.min(self.most).saturating_sub(1).max(1)
     }
 
-    /// Asks about a group of messages once, and takes as long for it as this share of the account's pace has room for; tells
-    /// whether there was time.
+    /// Asks about a group of messages once, and takes as long for it as this share of the account's pace has room for. Returns
+    /// an answer for each message, in order; nothing if there was no time.
     ///
     /// # Errors
     /// When the ledger cannot be read or written.
@@ -97,20 +141,20 @@ impl Poller<'_> {
         share: f64,
         deadline: Instant,
         polled: &mut Polled,
-    ) -> Result<bool, LedgerError> {
-        let Self { ledger, gateway, run, ref account, most } = *self;
+    ) -> Result<Option<Vec<Answered>>, LedgerError> {
+        let Self { ledger, gateway, run, ref account, most, .. } = *self;
         let questions = Questions { ledger, gateway, run, account, most };
         let began = Instant::now();
         // Nothing has to be compared with a message that was surely taken, since no denial counts here.
         let ids = group.iter().map(|message| message.id);
-        let Some((sight, answers)) = questions.ask(ids, None, deadline).await? else { return Ok(false) };
-        self.keep(group, sight, answers, polled).await?;
+        let Some((sight, answers)) = questions.ask(ids, None, deadline).await? else { return Ok(None) };
+        let answered = self.keep(group, sight, answers, polled).await?;
         let operations = group.len() as f64 + 1.0;
         let turn = self.account.rate.map_or(Duration::ZERO, |rate| {
             Duration::from_secs_f64((operations / (rate * share).max(0.001)).min(3_600.0))
         });
         sleep(turn.saturating_sub(began.elapsed())).await;
-        Ok(true)
+        Ok(Some(answered))
     }
 
     async fn keep(
@@ -119,31 +163,59 @@ impl Poller<'_> {
         sight: Sight,
         answers: Vec<StatusAnswer>,
         polled: &mut Polled,
-    ) -> Result<(), LedgerError> {
-        let mut receipts = Vec::new();
+    ) -> Result<Vec<Answered>, LedgerError> {
+        let (mut receipts, mut answered, now) = (Vec::new(), Vec::with_capacity(group.len()), (self.clock)());
         for (message, answer) in group.iter().zip(answers) {
             polled.asked += 1;
-            match answer {
-                StatusAnswer::Unclear(_) => polled.unclear += 1,
-                _ if sight == Sight::Blind => polled.blind += 1,
+            answered.push(match answer {
+                StatusAnswer::Unclear(_) => {
+                    polled.unclear += 1;
+                    Answered::Nothing
+                }
+                _ if sight == Sight::Blind => {
+                    polled.blind += 1;
+                    Answered::Nothing
+                }
                 // A gateway may forget in time what became of a message; that it was taken stays proven.
-                StatusAnswer::Denied(_) => {}
-                StatusAnswer::Known { status, msg_id, channel, updated } => receipts.push(NewReceipt {
-                    run: self.run.key,
-                    row: message.row,
-                    order: message.order,
-                    opt_out: None,
-                    receipt: Receipt {
-                        msg_id: msg_id.map(MsgId::plain),
-                        channel,
-                        updated,
-                        ..Receipt::new(ReceiptSource::Asked, status)
-                    },
-                }),
-            }
+                StatusAnswer::Denied(_) => Answered::Nothing,
+                StatusAnswer::Known { status, msg_id, channel, updated } => {
+                    let source = if message.is_over(now) { ReceiptSource::AskedLast } else { ReceiptSource::Asked };
+                    let msg_id = msg_id.map(MsgId::plain);
+                    let receipt = Receipt { msg_id, channel, updated, ..Receipt::new(source, status) };
+                    receipts.push(NewReceipt {
+                        run: self.run.key,
+                        row: message.row,
+                        order: message.order,
+                        opt_out: None,
+                        receipt: receipt.clone(),
+                    });
+                    Answered::Reported(receipt)
+                }
+            });
         }
         let receptions = self.ledger.receive(receipts).await?;
         polled.told += receptions.iter().filter(|reception| **reception == Reception::Kept).count() as u64;
-        Ok(())
+        Ok(answered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::OperationKind;
+
+    #[test]
+    fn answer_is_the_last_one_once_every_channel_had_its_time() {
+        let sent_at = Timestamp::UNIX_EPOCH;
+        let message = |kind: OperationKind| {
+            let named = (Row::FIRST, None, MessageId::new(7).unwrap());
+            Pending::new(named, (kind.into(), sent_at), &ChainTimes::default())
+        };
+        let after = |days: i64| sent_at + jiff::SignedDuration::from_hours(24 * days);
+        assert!(!message(OperationKind::ViberSms).is_over(after(3)));
+        assert!(message(OperationKind::ViberSms).is_over(after(4)));
+        assert!(!message(OperationKind::RcsViberSms).is_over(after(5)));
+        assert!(message(OperationKind::RcsViberSms).is_over(after(6)));
+        assert!(!message(OperationKind::Sms).is_over(after(99)), "one channel speaks for itself");
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::doubt::{Doubt, Sight, conclude, patience};
 use super::questions::{LARGEST, Questions};
-use crate::domain::{MessageId, Outcome, Row};
+use crate::domain::{Chain, MessageId, Outcome, Row};
 use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{
@@ -88,11 +88,11 @@ impl Doubts {
                 if states.recorded(sent.row).is_some_and(|state| wanted.contains(&state)) {
                     // A later attempt takes the place of the one before. It may have waited long before it left.
                     let since = envelope.settled.as_ref().map_or(envelope.begun_at, |(at, _)| *at);
-                    rows.insert(sent.row, (envelope.envelope, since));
+                    rows.insert(sent.row, ((envelope.envelope, envelope.chain(sent)), since));
                 }
             }
         }
-        let doubt = |(row, (envelope, since))| {
+        let doubt = |(row, ((envelope, chain), since))| {
             let events = states.events();
             let about = events.of(row).iter().filter(|event| event.envelope == envelope);
             let not_found = about.into_iter().any(|event| matches!(event.change, Change::NotFound { .. }));
@@ -100,7 +100,7 @@ impl Doubts {
             // What was said of an attempt before says nothing of this one.
             let question = questions.remove(&row).filter(|question| question.envelope == envelope);
             let unresolved = states.recorded(row) == Some(State::Unresolved);
-            Some(Doubt { row, id, envelope, since, question, not_found, unresolved })
+            Some(Doubt { row, id, envelope, chain, since, question, not_found, unresolved })
         };
         let mut rows: Vec<Doubt> = rows.into_iter().filter_map(doubt).collect();
         rows.sort_by_key(|doubt| doubt.row);
@@ -177,7 +177,7 @@ impl Reconciler<'_> {
             learnt.blind += u64::from(sight == Sight::Blind && !unclear);
             questions.push(question.clone());
             doubt.question = Some(question);
-            let settled = change.as_ref().is_some_and(|change| learnt.count(change));
+            let settled = change.as_ref().is_some_and(|change| learnt.count(change, doubt.chain));
             if let Some(change) = change {
                 doubt.not_found |= matches!(change, Change::NotFound { .. });
                 events.push(NewRowEvent { row: doubt.row, envelope: doubt.envelope, change });
@@ -199,8 +199,8 @@ impl Reconciler<'_> {
 
 impl Reconciliation {
     /// Counts what was learnt about a row, and tells whether that ends the asking.
-    fn count(&mut self, change: &Change) -> bool {
-        match (change, change.state()) {
+    fn count(&mut self, change: &Change, chain: Chain) -> bool {
+        match (change, change.state(chain)) {
             (Change::Found { .. }, Some(State::Failed)) => self.failed += 1,
             (Change::Found { .. }, _) => self.found += 1,
             (Change::Unresolved { .. }, _) => self.unresolved += 1,

@@ -104,7 +104,12 @@ impl Route {
         let rows = envelope
             .operations()
             .iter()
-            .map(|operation| SentRow { row: operation.row, to: operation.phone.into(), digest: operation.digest })
+            .map(|operation| SentRow {
+                row: operation.row,
+                to: operation.phone.into(),
+                digest: operation.digest,
+                chain: operation.chain,
+            })
             .collect();
         tracing::debug!(waited_ms = millis(began), "has its turn");
         let (account, bounds) = (self.account.clone(), self.bounds.clone());
@@ -176,7 +181,7 @@ impl Route {
     /// # Errors
     /// When it cannot be recorded; they stay queued then.
     pub(super) async fn keep_rejected(&self, number: u32, refused: &[QueuedMessage]) -> Result<Ownership, LedgerError> {
-        let change = Change::Found { status: Status::Rejected.name().to_owned(), msg_id: None };
+        let change = Change::Found { status: Status::Rejected.name().to_owned(), msg_id: None, channel: None };
         let event =
             |message: &QueuedMessage| NewRowEvent { row: message.row, envelope: number, change: change.clone() };
         let events = refused.iter().map(event).collect();

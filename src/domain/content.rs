@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
-use super::{OperationKind, Purpose, Stage};
+use super::{Chain, OperationKind, Purpose, Stage};
 
 /// A text as its author wrote it: a template, and the name by which messages about it call it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +52,12 @@ impl Content<Cow<'_, str>> {
 }
 
 impl<T> Content<T> {
+    /// Its channels, in the order in which they are tried.
+    #[must_use]
+    pub fn chain(&self) -> Chain {
+        Chain::of(self.stages.iter().map(Stage::channel))
+    }
+
     /// Whether a second message does no harm beyond being a second one: a repeated code or call confuses or costs a person.
     #[must_use]
     pub fn may_repeat(&self) -> bool {

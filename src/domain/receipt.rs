@@ -13,8 +13,8 @@ pub struct Receipt {
     pub source: ReceiptSource,
     /// The gateway's word.
     pub status: Status,
-    /// The channel that it is about, where it was told and is known here.
-    pub channel: Option<Channel>,
+    /// The channel that it names; nothing if it names none.
+    pub channel: Option<ReportedChannel>,
     /// When the status changed, by the gateway's clock.
     pub updated: Option<Timestamp>,
     /// The gateway's identifier of the message.
@@ -34,10 +34,21 @@ pub struct Receipt {
 /// How a receipt came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptSource {
-    /// The gateway sent it by itself, to the message's own address.
+    /// A webhook to the message's own address.
     Webhook,
-    /// The gateway answered it when it was asked.
+    /// The answer to a `status` question.
     Asked,
+    /// The answer to a `status` question after every channel of the message had its time: nothing later is expected.
+    AskedLast,
+}
+
+/// The channel that a receipt names in `type` (contract 2.4 and 2.5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReportedChannel {
+    /// A channel that `campaign` knows.
+    Known(Channel),
+    /// Any other word, verbatim.
+    Other(String),
 }
 
 /// What a recipient answered to a message (contract 2.4 `replies`).
@@ -62,7 +73,41 @@ pub struct Media {
     pub filesize: Option<u64>,
 }
 
+impl ReportedChannel {
+    /// The channel that this word names, in any case; nothing for a blank word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        let name = word.trim();
+        let known = Channel::from_name(&name.to_ascii_lowercase()).map(Self::Known);
+        known.or_else(|| (!name.is_empty()).then(|| Self::Other(name.to_owned())))
+    }
+
+    /// The channel, if `campaign` knows it.
+    #[must_use]
+    pub fn known(&self) -> Option<Channel> {
+        match self {
+            Self::Known(channel) => Some(*channel),
+            Self::Other(_) => None,
+        }
+    }
+
+    /// The gateway's word.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Known(channel) => channel.name(),
+            Self::Other(word) => word,
+        }
+    }
+}
+
 impl Receipt {
+    /// The channel that it names, if `campaign` knows it.
+    #[must_use]
+    pub fn known_channel(&self) -> Option<Channel> {
+        self.channel.as_ref().and_then(ReportedChannel::known)
+    }
+
     /// A receipt that tells nothing but a status.
     #[must_use]
     pub fn new(source: ReceiptSource, status: Status) -> Self {

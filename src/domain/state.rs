@@ -15,6 +15,9 @@ pub const CANCELLED: &str = "cancelled";
 /// Why a row is skipped whose run had its time.
 pub const EXPIRED: &str = "expired";
 
+/// Why a row failed whose channel before the last one failed, and of whose last channel the gateway reported nothing.
+pub const FALLBACK_NOT_REPORTED: &str = "fallback not reported";
+
 /// What is known of one row of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -158,7 +161,7 @@ impl State {
     /// Whether a message may change from this state to `next`.
     ///
     /// Evidence only moves forward: doubt and decisions give way to proof, proof to nothing but
-    /// a later receipt. A rejected message is final; trying again is a new message.
+    /// a delivery. To try again after a rejection or a failure is a new message.
     #[must_use]
     pub fn can_become(self, next: State) -> bool {
         use State::{
@@ -178,9 +181,9 @@ impl State {
             }
             Accepted | Queued => matches!(next, Delivered | Read | Failed) || (self == Queued && next == Accepted),
             Delivered => next == Read,
-            // One channel failed and the next one reached the person; a receipt has to be later for it.
-            Failed => matches!(next, Delivered | Read),
-            InDoubt | Unresolved | AssumedSent | NotSent | Skipped | Invalid | Rejected | Read => false,
+            // A delivery proves itself, whatever was reported before it.
+            Failed | Rejected => matches!(next, Delivered | Read),
+            InDoubt | Unresolved | AssumedSent | NotSent | Skipped | Invalid | Read => false,
         }
     }
 }
@@ -211,6 +214,7 @@ mod tests {
         (Queued, &[Accepted, Delivered, Read, Failed]),
         (Delivered, &[Read]),
         (Failed, &[Delivered, Read]),
+        (Rejected, &[Delivered, Read]),
     ];
 
     #[test]

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::OperationForm;
-use crate::domain::{Amount, MessageId, Operation, OperationKind, Phone, Row};
+use crate::domain::{Amount, Chain, MessageId, Operation, OperationKind, Phone, Row};
 
 /// One operation, encoded as it will stand in `data[]`.
 #[derive(Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct EncodedOperation {
     pub phone: Phone,
     /// What kind it is.
     pub kind: OperationKind,
+    /// The channels that it tries.
+    pub chain: Chain,
     /// The first eight bytes of the SHA-256 of `json`.
     pub digest: [u8; 8],
     /// The operation as JSON.
@@ -31,7 +33,8 @@ impl EncodedOperation {
     /// Encodes an operation for the recipient in `row`.
     #[must_use]
     pub fn new(row: Row, operation: &Operation<'_>) -> Self {
-        Self::of(row, (operation.id, operation.phone), operation.content.kind, super::encode(operation))
+        let Operation { id, phone, content } = operation;
+        Self::of(row, (*id, *phone), (content.kind, content.chain()), super::encode(operation))
     }
 
     /// Encodes an operation of that form for the recipient in `row`; `text` gives the text at a place among those that are filled.
@@ -42,14 +45,14 @@ impl EncodedOperation {
         form: &OperationForm,
         text: impl Fn(usize) -> &'t str,
     ) -> Self {
-        Self::of(row, (id, phone), form.kind, form.encode(id, phone, text))
+        Self::of(row, (id, phone), (form.kind, form.chain), form.encode(id, phone, text))
     }
 
-    fn of(row: Row, (id, phone): (MessageId, Phone), kind: OperationKind, json: Vec<u8>) -> Self {
+    fn of(row: Row, (id, phone): (MessageId, Phone), (kind, chain): (OperationKind, Chain), json: Vec<u8>) -> Self {
         let hash = Sha256::digest(&json);
         let mut digest = [0; 8];
         digest.copy_from_slice(&hash[..8]);
-        Self { row, id, phone, kind, digest, json, cost: None, leave_by: None }
+        Self { row, id, phone, kind, chain, digest, json, cost: None, leave_by: None }
     }
 
     /// The same with what it costs.

@@ -10,12 +10,13 @@ use std::io;
 use serde::{Serialize, Serializer};
 
 use super::json_api;
-use crate::domain::{Content, MessageId, OperationKind, Phone, TextSource};
+use crate::domain::{Chain, Content, MessageId, OperationKind, Phone, TextSource};
 
 /// How the operations of a campaign, or of one of its variants, are written.
 #[derive(Clone, Debug)]
 pub struct OperationForm {
     pub(super) kind: OperationKind,
+    pub(super) chain: Chain,
     pieces: Vec<Piece>,
 }
 
@@ -55,7 +56,7 @@ impl OperationForm {
             copied = at + FILLING.len();
         }
         pieces.push(Piece::Json(json.bytes[copied..].to_vec()));
-        Self { kind: content.kind, pieces }
+        Self { kind: content.kind, chain: content.chain(), pieces }
     }
 
     /// The operation with this identifier to this number; `text` gives the text at a place among those that are filled.

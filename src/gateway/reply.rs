@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::domain::{Channel, MsgId, Outcome, Status};
+use crate::domain::{MsgId, Outcome, ReportedChannel, Status};
 
 /// Why a run has to stop, whatever its breaker says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub enum StatusAnswer {
         /// The gateway's identifier.
         msg_id: Option<MsgId>,
         /// The channel that it is about, where that is told and known here.
-        channel: Option<Channel>,
+        channel: Option<ReportedChannel>,
         /// When the status changed, by the gateway's clock.
         updated: Option<Timestamp>,
     },

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::State;
-use crate::domain::{MsgId, Row, Status};
+use crate::domain::{Chain, MsgId, ReportedChannel, Row, Status};
 
 /// Something that was learnt or decided about one row. Events are added and never changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,10 +33,8 @@ pub struct NewRowEvent {
 }
 
 /// What was learnt or decided.
-///
-/// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
-/// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredChange", into = "StoredChange")]
 pub enum Change {
     /// The gateway knows the message: it went out, or was refused after it was queued.
     Found {
@@ -44,6 +42,8 @@ pub enum Change {
         status: String,
         /// The gateway's identifier.
         msg_id: Option<MsgId>,
+        /// The channel that the answer names; nothing if it names none.
+        channel: Option<ReportedChannel>,
     },
     /// The gateway was asked often and long enough, and does not know the message. It stays in doubt.
     NotFound {
@@ -85,6 +85,81 @@ pub enum Change {
     },
 }
 
+/// A change as it is stored.
+///
+/// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
+/// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
+#[derive(Clone, Serialize, Deserialize)]
+enum StoredChange {
+    /// [`Change::Found`] without a channel.
+    Found {
+        status: String,
+        msg_id: Option<MsgId>,
+    },
+    NotFound {
+        asked: u32,
+    },
+    Unresolved {
+        asked: u32,
+    },
+    AssumedSent {
+        by: Author,
+        why: Option<String>,
+    },
+    NotSent {
+        by: Author,
+        why: Option<String>,
+    },
+    SendAgain {
+        by: Author,
+        why: Option<String>,
+    },
+    Retry {
+        by: Author,
+        order: u32,
+    },
+    /// [`Change::Found`] with the word for a channel.
+    FoundOnChannel {
+        status: String,
+        msg_id: Option<MsgId>,
+        channel: String,
+    },
+}
+
+impl From<StoredChange> for Change {
+    fn from(stored: StoredChange) -> Self {
+        match stored {
+            StoredChange::Found { status, msg_id } => Self::Found { status, msg_id, channel: None },
+            StoredChange::FoundOnChannel { status, msg_id, channel } => {
+                Self::Found { status, msg_id, channel: ReportedChannel::from_word(&channel) }
+            }
+            StoredChange::NotFound { asked } => Self::NotFound { asked },
+            StoredChange::Unresolved { asked } => Self::Unresolved { asked },
+            StoredChange::AssumedSent { by, why } => Self::AssumedSent { by, why },
+            StoredChange::NotSent { by, why } => Self::NotSent { by, why },
+            StoredChange::SendAgain { by, why } => Self::SendAgain { by, why },
+            StoredChange::Retry { by, order } => Self::Retry { by, order },
+        }
+    }
+}
+
+impl From<Change> for StoredChange {
+    fn from(change: Change) -> Self {
+        match change {
+            Change::Found { status, msg_id, channel: None } => Self::Found { status, msg_id },
+            Change::Found { status, msg_id, channel: Some(channel) } => {
+                Self::FoundOnChannel { status, msg_id, channel: channel.word().to_owned() }
+            }
+            Change::NotFound { asked } => Self::NotFound { asked },
+            Change::Unresolved { asked } => Self::Unresolved { asked },
+            Change::AssumedSent { by, why } => Self::AssumedSent { by, why },
+            Change::NotSent { by, why } => Self::NotSent { by, why },
+            Change::SendAgain { by, why } => Self::SendAgain { by, why },
+            Change::Retry { by, order } => Self::Retry { by, order },
+        }
+    }
+}
+
 /// Who decided about a row.
 ///
 /// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
@@ -107,12 +182,14 @@ impl fmt::Display for Author {
 }
 
 impl Change {
-    /// The state that a row comes to by it; nothing where it stays what it was.
+    /// The state that it brings a row to whose message has this chain; nothing if the state stays as it was.
     #[must_use]
-    pub fn state(&self) -> Option<State> {
+    pub fn state(&self, chain: Chain) -> Option<State> {
         match self {
-            Change::Found { status, .. } if Status::from_name(status).is_failure() => Some(State::Failed),
-            Change::Found { .. } => Some(State::Accepted),
+            Change::Found { status, channel, .. } => {
+                let failed = Status::from_name(status).is_failure() && chain.ends_with(channel.as_ref());
+                Some(if failed { State::Failed } else { State::Accepted })
+            }
             Change::NotFound { .. } => None,
             Change::Unresolved { .. } => Some(State::Unresolved),
             Change::AssumedSent { .. } => Some(State::AssumedSent),
@@ -121,10 +198,10 @@ impl Change {
         }
     }
 
-    /// Whether a row in that state can be changed so.
+    /// Whether a row in that state, whose message has this chain, can be changed so.
     #[must_use]
-    pub fn fits(&self, state: State) -> bool {
-        match (self, self.state()) {
+    pub fn fits(&self, state: State, chain: Chain) -> bool {
+        match (self, self.state(chain)) {
             // Trying again is a new message, so what is final about the old one stays final.
             (Change::Retry { .. }, _) => matches!(state, State::Rejected | State::NotSent | State::Failed),
             // Proof that it went out wins over everything that was only concluded.

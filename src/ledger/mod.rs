@@ -11,6 +11,7 @@ mod checksum;
 #[cfg(test)]
 mod conformance;
 mod copies;
+mod earlier_chains;
 mod error;
 mod event;
 mod forgetting;
@@ -19,6 +20,7 @@ mod left_out;
 mod mark;
 #[cfg(test)]
 pub(crate) mod memory;
+mod message_state;
 mod notification;
 mod number_set;
 mod pace;

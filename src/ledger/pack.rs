@@ -4,8 +4,8 @@ use roaring::RoaringBitmap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::domain::{Amount, NoAmount, Outcome};
-use crate::ledger::LedgerError;
+use crate::domain::{Amount, Chain, NoAmount, Outcome};
+use crate::ledger::{LedgerError, SentRow};
 
 /// More rows than any envelope has; a damaged record must not fill the memory.
 const LARGEST_ENVELOPE: usize = 1_000_000;
@@ -58,6 +58,39 @@ pub(in crate::ledger) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, Ledge
         costs.extend(std::iter::repeat_n(cost, count));
     }
     Ok(costs)
+}
+
+/// The channels of an envelope's pipelines as text: `viber sms`, or `viber sms*12, sms viber*3` if they differ. Nothing if they
+/// are unknown or the operation type names them.
+pub(in crate::ledger) fn write_chains(rows: &[SentRow]) -> Option<String> {
+    let stretches: Vec<&[SentRow]> = rows.chunk_by(|one, next| one.chain == next.chain).collect();
+    match stretches[..] {
+        [] => None,
+        [alike] => alike[0].chain.is_known().then(|| alike[0].chain.to_string()),
+        _ => {
+            let write = |stretch: &&[SentRow]| format!("{}*{}", stretch[0].chain, stretch.len());
+            Some(stretches.iter().map(write).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// Gives rows the channels that were written of them.
+pub(in crate::ledger) fn read_chains(text: &str, rows: &mut [SentRow]) -> Result<(), LedgerError> {
+    let unreadable = || LedgerError::Unreadable(format!("`{text}` does not name the channels of {} rows", rows.len()));
+    let mut chains: Vec<Chain> = Vec::with_capacity(rows.len());
+    for stretch in text.split(',') {
+        let (names, count) = match stretch.rsplit_once('*') {
+            Some((names, count)) => (names, count.parse().ok().filter(|count| *count <= rows.len())),
+            None => (stretch, Some(rows.len())),
+        };
+        let chain: Chain = names.parse().map_err(|()| unreadable())?;
+        chains.extend(std::iter::repeat_n(chain, count.ok_or_else(unreadable)?));
+    }
+    if chains.len() != rows.len() {
+        return Err(unreadable());
+    }
+    rows.iter_mut().zip(chains).for_each(|(sent, chain)| sent.chain = chain);
+    Ok(())
 }
 
 /// The amount of these digits.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Allowance, BlockIds, Bound, Bounds, Heed, LeftOut, NewNotification, Rows, Sharing, StateCounts, StopKind, Wait,
 };
-use crate::domain::{Addressee, Amount, Endpoint, IdRange, MessageId, OperationKind, Outcome, Row};
+use crate::domain::{Addressee, Amount, Chain, Endpoint, IdRange, MessageId, OperationKind, Outcome, Row};
 
 /// The ledger's own number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -280,6 +280,9 @@ pub struct SentRow {
     pub to: Addressee,
     /// The beginning of the hash of its encoded operation.
     pub digest: [u8; 8],
+    /// The channels of its pipeline; unknown for other kinds, whose type names them. Stored beside the rows.
+    #[serde(skip)]
+    pub chain: Chain,
 }
 
 /// What is recorded before the first byte of an envelope may leave.
@@ -387,6 +390,15 @@ pub struct EnvelopeRecord {
 }
 
 impl EnvelopeRecord {
+    /// The channels of the message to one of its rows, as it was sent.
+    #[must_use]
+    pub fn chain(&self, sent: &SentRow) -> Chain {
+        match self.kind {
+            OperationKind::Pipeline => sent.chain,
+            kind => Chain::from(kind),
+        }
+    }
+
     /// Why its rows are in doubt whose outcomes are not as they were written.
     pub(super) const DAMAGED: &'static str = "the record of what became of it is damaged";
 

@@ -5,8 +5,8 @@
 
 use roaring::RoaringBitmap;
 
-use super::{Judgement, KeptReceipt, Ledger, LedgerError, Progress, RowEvents, Run, State};
-use crate::domain::{Outcome, Row};
+use super::{EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, Progress, RowEvents, Run, SentRow, State};
+use crate::domain::{Chain, Outcome, Row};
 
 /// What a run is doing, as far as the states of its rows depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Attempt {
     pub envelope: u32,
     /// The state that it alone came to.
     pub state: State,
+    /// The channels of its message, as it was sent.
+    pub chain: Chain,
 }
 
 /// What is being done about the rows of a run: some processes may have some of them.
@@ -67,11 +69,18 @@ impl Activities {
         if self.in_hand.contains(row.get()) { Activity::Sending } else { self.run }
     }
 
-    /// An attempt with its outcome; nothing for an intent alone.
+    /// The attempt of an envelope to send one of its rows, with its outcome; nothing for an intent alone.
     #[must_use]
-    pub fn attempt(&self, row: Row, envelope: u32, outcome: Option<&Outcome>) -> Attempt {
+    pub fn attempt(&self, envelope: &EnvelopeRecord, sent: &SentRow, outcome: Option<&Outcome>) -> Attempt {
+        self.attempt_of(sent.row, (envelope.envelope, envelope.chain(sent)), outcome)
+    }
+
+    /// The same for the number of an envelope and the channels of the message.
+    #[must_use]
+    pub fn attempt_of(&self, row: Row, (envelope, chain): (u32, Chain), outcome: Option<&Outcome>) -> Attempt {
         let since = self.newest.is_some_and(|newest| envelope > newest);
-        if since { Activity::Sending } else { self.of(row) }.attempt(envelope, outcome)
+        let activity = if since { Activity::Sending } else { self.of(row) };
+        activity.attempt((envelope, chain), outcome)
     }
 }
 
@@ -93,34 +102,34 @@ impl Activity {
         }
     }
 
-    /// An attempt with its outcome; nothing for an intent alone.
+    /// An attempt of an envelope on these channels with its outcome; nothing for an intent alone.
     #[must_use]
-    pub fn attempt(self, envelope: u32, outcome: Option<&Outcome>) -> Attempt {
+    pub fn attempt(self, (envelope, chain): (u32, Chain), outcome: Option<&Outcome>) -> Attempt {
         let state = match (outcome, self) {
             (Some(outcome), _) => State::of(outcome),
             (None, Activity::Sending) => State::Sending,
             (None, Activity::Idle | Activity::Over | Activity::Cancelled) => State::InDoubt,
         };
-        Attempt { envelope, state }
+        Attempt { envelope, state, chain }
     }
 
-    /// What is known of a row by its last attempt, and by the events and receipts since.
+    /// What is known of a row by its attempts, and by the events and receipts since.
     #[must_use]
     pub fn attempted<'e>(
         self,
         row: Row,
-        last: Attempt,
+        attempts: &[Attempt],
         events: &'e RowEvents,
         receipts: &'e [KeptReceipt],
     ) -> Judgement<'e> {
-        let judgement = events.judge(row, last, receipts);
+        let judgement = events.judge(row, attempts, receipts);
         Judgement { state: self.ends(judgement.state), ..judgement }
     }
 
     /// The state of a row whose only attempt had this outcome, and about which nothing else is known.
     #[must_use]
     pub fn once(self, outcome: Option<&Outcome>) -> State {
-        self.ends(self.attempt(1, outcome).state)
+        self.ends(self.attempt((1, Chain::UNKNOWN), outcome).state)
     }
 
     /// The state of a row without an attempt: it is left out, or waits.
@@ -145,10 +154,15 @@ mod tests {
 
     use super::*;
     use crate::domain::{OperationKind, Phone};
-    use crate::ledger::{Author, Change, EnvelopeRecord, LeftOut, RowEvent, RowStates, SentRow};
+    use crate::ledger::{Author, Change, LeftOut, RowEvent, RowStates};
 
     const ACTIVITIES: [Activity; 4] = [Activity::Sending, Activity::Idle, Activity::Over, Activity::Cancelled];
     const ROW: Row = Row::FIRST;
+
+    fn sent(row: Row) -> SentRow {
+        let to = Phone::new(380_501_234_567).unwrap().into();
+        SentRow { row, to, digest: [0; 8], chain: Chain::UNKNOWN }
+    }
 
     fn outcomes() -> [Option<Outcome>; 6] {
         [
@@ -163,7 +177,7 @@ mod tests {
 
     fn changes() -> [Change; 8] {
         let (by, why) = (Author::Person("olena".into()), None);
-        let found = |status: &str| Change::Found { status: status.into(), msg_id: None };
+        let found = |status: &str| Change::Found { status: status.into(), msg_id: None, channel: None };
         [
             found("DELIVERED"),
             found("REJECTED"),
@@ -196,8 +210,11 @@ mod tests {
     /// and once it was stopped for good.
     fn states(attempts: &[Option<Outcome>], events: &RowEvents) -> [State; 4] {
         ACTIVITIES.map(|activity| {
-            let (envelope, outcome) = (1..).zip(attempts).last().expect("an attempt");
-            activity.attempted(ROW, activity.attempt(envelope, outcome.as_ref()), events, &[]).state
+            let attempt = |(envelope, outcome): (u32, &Option<Outcome>)| {
+                activity.attempt((envelope, OperationKind::Sms.into()), outcome.as_ref())
+            };
+            let attempts: Vec<Attempt> = (1..).zip(attempts).map(attempt).collect();
+            activity.attempted(ROW, &attempts, events, &[]).state
         })
     }
 
@@ -271,7 +288,9 @@ mod tests {
             let folded = RowEvents::from(events.to_vec());
             let all: Vec<Attempt> = (1..)
                 .zip(attempts)
-                .map(|(envelope, outcome)| Activity::Idle.attempt(envelope, outcome.as_ref()))
+                .map(|(envelope, outcome)| {
+                    Activity::Idle.attempt((envelope, OperationKind::Sms.into()), outcome.as_ref())
+                })
                 .collect();
             let guarded = folded.has_message(ROW, &all, &[]);
             // Nothing is known yet of an attempt that is on its way.
@@ -299,8 +318,16 @@ mod tests {
             (2, 6, accepted.as_ref(), State::Accepted),
             (4, 8, accepted.as_ref(), State::Accepted),
         ] {
-            let attempt = activities.attempt(Row::new(row), envelope, outcome);
-            assert_eq!(attempt, Attempt { envelope, state: expected }, "row {row} {outcome:?}");
+            let record = EnvelopeRecord {
+                envelope,
+                kind: OperationKind::Sms,
+                begun_at: Timestamp::UNIX_EPOCH,
+                rows: vec![sent(Row::new(row))],
+                costs: Vec::new(),
+                settled: None,
+            };
+            let attempt = activities.attempt(&record, &record.rows[0], outcome);
+            assert_eq!((attempt.envelope, attempt.state), (envelope, expected), "row {row} {outcome:?}");
         }
     }
 
@@ -310,8 +337,7 @@ mod tests {
             for (activity, told) in ACTIVITIES.into_iter().zip(told) {
                 let mut states = RowStates::new(activity, events.to_vec().into());
                 for (envelope, outcome) in (1..).zip(attempts) {
-                    let rows =
-                        vec![SentRow { row: ROW, to: Phone::new(380_501_234_567).unwrap().into(), digest: [0; 8] }];
+                    let rows = vec![sent(ROW)];
                     let settled = outcome.clone().map(|outcome| (Timestamp::UNIX_EPOCH, vec![outcome]));
                     states.add(&EnvelopeRecord {
                         envelope,

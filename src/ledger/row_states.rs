@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Activities, Attempt, EnvelopeRecord, KeptReceipt, LeftOut, Parts, RowEvents, State};
-use crate::domain::{Outcome, Row};
+use crate::domain::{Chain, Outcome, Row};
 
 /// How many rows are in each state; their sum is the number of rows.
 ///
@@ -62,16 +63,28 @@ impl From<StateCounts> for BTreeMap<State, u64> {
 
 /// The state of each row that has an envelope; a row without one is planned or left out.
 ///
-/// One byte per row, so the states of five million rows fit into five megabytes; rows with events cost more.
+/// Two bytes per row, so the states of five million rows fit into ten megabytes; rows with events cost more.
 #[derive(Debug, Default)]
 pub struct RowStates {
     activities: Activities,
     /// What the records of each row leave it in.
-    states: Vec<Option<State>>,
+    states: Vec<Option<Recorded>>,
+    /// The chains of the rows' messages, each once.
+    chains: Vec<Chain>,
     parts: Parts,
     events: RowEvents,
-    /// The last attempt of each row that has events, or that was not sent by its last attempt.
-    attempts: FxHashMap<Row, Attempt>,
+    /// The rows that failed on a channel before the last one, of whose last channel nothing is known.
+    unreported_fallbacks: RoaringBitmap,
+    /// The attempts of each row that has events, or that was not sent by its last attempt.
+    attempts: FxHashMap<Row, Vec<Attempt>>,
+}
+
+/// The state of a row by its records.
+#[derive(Clone, Copy, Debug)]
+struct Recorded {
+    state: State,
+    /// The place of its message's chain among the chains.
+    chain: u8,
 }
 
 impl RowStates {
@@ -94,31 +107,68 @@ impl RowStates {
             if let Some(Outcome::Accepted { parts, .. }) = outcome {
                 self.parts.add(*parts);
             }
-            let attempt = self.activities.attempt(sent.row, envelope.envelope, outcome);
+            let attempt = self.activities.attempt(envelope, sent, outcome);
             let unsent = attempt.state == State::Planned;
-            if unsent || self.events.concern(sent.row) || self.attempts.contains_key(&sent.row) {
-                self.attempts.insert(sent.row, attempt);
-            }
-            self.set(sent.row, self.events.judge(sent.row, attempt, &[]).state);
+            let judged = if unsent || self.events.concern(sent.row) || self.attempts.contains_key(&sent.row) {
+                let attempts = self.attempts.entry(sent.row).or_default();
+                attempts.push(attempt);
+                self.events.judge(sent.row, attempts, &[])
+            } else {
+                self.events.judge(sent.row, &[attempt], &[])
+            };
+            let (state, is_unreported) = (judged.state, judged.awaits_fallback());
+            self.set(sent.row, state, attempt.chain);
+            self.note_fallback(sent.row, is_unreported);
         }
     }
 
     /// Adds the receipts of a row, after all envelopes; those of a row that has none prove nothing.
     pub fn tell(&mut self, row: Row, receipts: &[KeptReceipt]) {
-        let known = self.attempts.get(&row).copied();
-        // Nothing but its state is known of a row without events, and nothing else is needed: it has one message.
-        let attempt = known.or_else(|| Some(Attempt { envelope: 0, state: self.recorded(row)? }));
-        if let Some(attempt) = attempt {
-            self.set(row, self.events.judge(row, attempt, receipts).state);
-        }
+        let Some(Recorded { state, chain }) = self.states.get(row.get() as usize).copied().flatten() else { return };
+        let chain = self.chains.get(usize::from(chain)).copied().unwrap_or_default();
+        let judged = match self.attempts.get(&row) {
+            Some(attempts) => self.events.judge(row, attempts, receipts),
+            // Nothing but its state is known of a row without events, and nothing else is needed: it has one message.
+            None => self.events.judge(row, &[Attempt { envelope: 0, state, chain }], receipts),
+        };
+        let (state, is_unreported) = (judged.state, judged.awaits_fallback());
+        self.set(row, state, chain);
+        self.note_fallback(row, is_unreported);
     }
 
-    fn set(&mut self, row: Row, state: State) {
+    fn set(&mut self, row: Row, state: State, chain: Chain) {
         let index = row.get() as usize;
         if self.states.len() <= index {
             self.states.resize(index + 1, None);
         }
-        self.states[index] = Some(state);
+        let place = self.chains.iter().position(|known| *known == chain).unwrap_or_else(|| {
+            self.chains.push(chain);
+            self.chains.len() - 1
+        });
+        // A campaign has a chain for each of its few variants; one too many would be unknown.
+        let chain = u8::try_from(place).unwrap_or(u8::MAX);
+        self.states[index] = Some(Recorded { state, chain });
+    }
+
+    /// The rows whose last news is the failure of a channel before the last one.
+    #[must_use]
+    pub fn unreported_fallbacks(&self) -> &RoaringBitmap {
+        &self.unreported_fallbacks
+    }
+
+    fn note_fallback(&mut self, row: Row, is_unreported: bool) {
+        if is_unreported {
+            self.unreported_fallbacks.insert(row.get());
+        } else {
+            self.unreported_fallbacks.remove(row.get());
+        }
+    }
+
+    /// The channels of a row's message, as it was sent last; unknown for a row without an envelope.
+    #[must_use]
+    pub fn chain(&self, row: Row) -> Chain {
+        let recorded = self.states.get(row.get() as usize).copied().flatten();
+        recorded.and_then(|recorded| self.chains.get(usize::from(recorded.chain)).copied()).unwrap_or_default()
     }
 
     /// The state of a row.
@@ -135,13 +185,13 @@ impl RowStates {
     /// What a finished run gave up is planned here. What sends or decides goes by this, since a decision opens the run.
     #[must_use]
     pub fn recorded(&self, row: Row) -> Option<State> {
-        self.states.get(row.get() as usize).copied().flatten()
+        self.states.get(row.get() as usize).copied().flatten().map(|recorded| recorded.state)
     }
 
     /// The last attempt of a row that has events.
     #[must_use]
     pub fn attempt(&self, row: Row) -> Option<Attempt> {
-        self.attempts.get(&row).copied()
+        self.attempts.get(&row)?.last().copied()
     }
 
     /// Parts billed, as far as the gateway told.
@@ -155,7 +205,7 @@ impl RowStates {
     pub fn counts(&self, recipients: u64, left_out: &LeftOut) -> StateCounts {
         let mut counts = StateCounts::default();
         for (row, state) in (0..).map(Row::new).zip(&self.states) {
-            if let Some(state) = state {
+            if let Some(Recorded { state, .. }) = state {
                 counts.add(self.activities.of(row).ends(*state), 1);
             }
         }

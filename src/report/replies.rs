@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::cell::harmless;
 use super::{ResultsError, RowRecords, is_owned};
+use crate::domain::ReportedChannel;
 use crate::ledger::{KeptReceipt, Ledger, ReceiptWalk, Run};
 
 /// The columns.
@@ -36,7 +37,7 @@ pub async fn write_replies(ledger: &dyn Ledger, run: &Run, out: impl Write) -> R
                     name.as_str(),
                     &row.to_string(),
                     &to,
-                    channel,
+                    &harmless(channel),
                     &at,
                     &harmless(text),
                     &harmless(digit),
@@ -53,7 +54,7 @@ pub async fn write_replies(ledger: &dyn Ledger, run: &Run, out: impl Write) -> R
 
 /// One answer, as its cells.
 struct Answer<'k> {
-    channel: &'static str,
+    channel: &'k str,
     at: String,
     text: &'k str,
     digit: &'k str,
@@ -63,7 +64,7 @@ struct Answer<'k> {
 /// The answers that a receipt tells of: words, files, and digits that were pressed.
 fn answers(kept: &KeptReceipt) -> impl Iterator<Item = Answer<'_>> {
     let receipt = &kept.receipt;
-    let channel = receipt.channel.map_or("", |channel| channel.name());
+    let channel = receipt.channel.as_ref().map_or("", ReportedChannel::word);
     let replies = receipt.replies.iter().map(move |reply| Answer {
         channel,
         at: format!("{:.3}", reply.at.unwrap_or_else(|| kept.told_at())),

@@ -10,10 +10,10 @@ use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
 use super::run_figures::{Fold, RequestFigures, RunFigures};
-use crate::domain::{Channel, MsgId, OperationKind, Outcome, Phone, Row};
+use crate::domain::{Chain, Channel, MsgId, OperationKind, Outcome, Phone, ReceiptSource, Row};
 use crate::ledger::{
-    Activities, Activity, Change, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, RowEvent, RowEvents,
-    Run, RunId, State,
+    Activities, Activity, Attempt, Change, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, RowEvents, Run,
+    RunId, State,
 };
 
 /// Envelopes that are read at once.
@@ -29,6 +29,8 @@ pub struct RowRecord {
     pub phone: Option<Phone>,
     /// What it was sent as, last.
     pub kind: OperationKind,
+    /// The channels of that message.
+    pub chain: Chain,
     /// When its last attempt was recorded.
     pub begun_at: Timestamp,
     /// The same in the words of the results.
@@ -44,15 +46,22 @@ pub struct RowRecord {
 }
 
 impl RowRecord {
+    /// Whether it failed only because the gateway never reported the channels after the one that failed.
+    #[must_use]
+    pub fn lacks_fallback(&self) -> bool {
+        let last = self.told.as_ref().map(|told| &told.last.receipt);
+        self.state == State::Failed
+            && last.is_some_and(|last| {
+                last.source == ReceiptSource::AskedLast && !self.chain.ends_with(last.channel.as_ref())
+            })
+    }
+
     /// The channel that its message is of: the one by which it arrived, else the one that was told of last, else the only one.
     #[must_use]
     pub fn channel(&self) -> Option<Channel> {
         let told = self.told.as_ref().map(|told| told.arrived.as_ref().unwrap_or(&told.last));
-        let only = match self.kind.channels() {
-            [channel] => Some(*channel),
-            _ => None,
-        };
-        told.and_then(|told| told.receipt.channel).or(only)
+        let only = self.chain.channels().next().filter(|_| !self.chain.has_fallback());
+        told.and_then(|told| told.receipt.known_channel()).or(only)
     }
 }
 
@@ -72,16 +81,22 @@ struct LastAttempt {
     phone: Option<Phone>,
     kind: OperationKind,
     envelope: u32,
+    chain: Chain,
     begun_at: Timestamp,
     submitted_at: Arc<str>,
     settled: Option<(Arc<str>, Outcome)>,
+    /// The attempts before it.
+    earlier: Vec<Attempt>,
     /// An earlier attempt that turned out to be taken, although the row was sent again.
     taken_before: Option<u32>,
-    /// Whether there was an attempt before.
-    repeated: bool,
 }
 
 impl LastAttempt {
+    fn attempt(&self, row: Row, activities: &Activities) -> Attempt {
+        let outcome = self.settled.as_ref().map(|(_, outcome)| outcome);
+        activities.attempt_of(row, (self.envelope, self.chain), outcome)
+    }
+
     /// Its envelope, if the gateway took it.
     fn taken(&self) -> Option<u32> {
         let took = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. } | Outcome::Queued { .. });
@@ -251,21 +266,33 @@ impl<'a> RowRecords<'a> {
     }
 
     fn record(&self, row: Row, last: LastAttempt) -> RowRecord {
-        let outcome = last.settled.as_ref().map(|(_, outcome)| outcome);
-        let attempt = self.activities.attempt(row, last.envelope, outcome);
         let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
-        let judged = self.activities.of(row).attempted(row, attempt, &self.events, receipts);
+        let judged = self.judge(row, &last, receipts);
         let told = told(&judged, receipts);
-        let concerned = self.events.concern(row) || (last.repeated && told.is_some());
-        let mut amendment = concerned.then(|| amendment(&self.events, row, &last, judged.event));
+        let repeated = !last.earlier.is_empty();
+        let concerned = self.events.concern(row) || (repeated && told.is_some());
+        let mut amendment = concerned.then(|| amendment(&self.events, row, &last, &judged));
         if let (Some(amendment), Some(told)) = (&mut amendment, &told) {
-            amendment.duplicate |= last.repeated && told.names_another(&last, receipts);
+            amendment.duplicate |= repeated && told.names_another(&last, receipts);
         }
         let state = judged.state;
-        let LastAttempt { phone, kind, begun_at, submitted_at, settled, .. } = last;
+        let LastAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = last;
         // Few rows have either, and every record is moved about.
         let (amendment, told) = (amendment.map(Box::new), told.map(Box::new));
-        RowRecord { phone, kind, begun_at, submitted_at, settled, state, amendment, told }
+        RowRecord { phone, kind, chain, begun_at, submitted_at, settled, state, amendment, told }
+    }
+
+    fn judge<'r>(&'r self, row: Row, last: &LastAttempt, receipts: &'r [KeptReceipt]) -> Judgement<'r> {
+        let activity = self.activities.of(row);
+        let last_attempt = last.attempt(row, &self.activities);
+        if last.earlier.is_empty() {
+            return activity.attempted(row, &[last_attempt], &self.events, receipts);
+        }
+        // Blocks of envelopes may come in any order.
+        let mut attempts = last.earlier.clone();
+        attempts.sort_by_key(|attempt| attempt.envelope);
+        attempts.push(last_attempt);
+        activity.attempted(row, &attempts, &self.events, receipts)
     }
 
     fn add(&mut self, envelope: EnvelopeRecord) {
@@ -273,19 +300,21 @@ impl<'a> RowRecords<'a> {
         let (number, kind) = (envelope.envelope, envelope.kind);
         let (begun_at, submitted_at) = (envelope.begun_at, instant(envelope.begun_at));
         let settled_at = envelope.settled.as_ref().map(|(at, _)| instant(*at));
+        let chains: Vec<Chain> = envelope.rows.iter().map(|sent| envelope.chain(sent)).collect();
         let mut outcomes = envelope.settled.map(|(_, outcomes)| outcomes.into_iter());
-        for sent in envelope.rows {
+        for (sent, chain) in envelope.rows.into_iter().zip(chains) {
             let outcome = outcomes.as_mut().and_then(Iterator::next);
             let settled = settled_at.clone().zip(outcome);
             let mut last = LastAttempt {
                 phone: sent.to.number(),
                 kind,
                 envelope: number,
+                chain,
                 begun_at,
                 submitted_at: submitted_at.clone(),
                 settled,
+                earlier: Vec::new(),
                 taken_before: None,
-                repeated: false,
             };
             // A later envelope is a later attempt; blocks may come in any order.
             match self.attempts.entry(sent.row) {
@@ -294,13 +323,15 @@ impl<'a> RowRecords<'a> {
                 }
                 Entry::Occupied(mut known) if known.get().envelope < number => {
                     last.taken_before = known.get().taken().or(known.get().taken_before);
-                    last.repeated = true;
-                    known.insert(last);
+                    let mut before = known.insert(last);
+                    let attempt = before.attempt(sent.row, &self.activities);
+                    before.earlier.push(attempt);
+                    known.get_mut().earlier = before.earlier;
                 }
                 Entry::Occupied(mut known) => {
                     let known = known.get_mut();
                     known.taken_before = known.taken_before.or(last.taken());
-                    known.repeated = true;
+                    known.earlier.push(last.attempt(sent.row, &self.activities));
                 }
             }
         }
@@ -329,13 +360,13 @@ impl Told {
     }
 }
 
-fn amendment(events: &RowEvents, row: Row, sent: &LastAttempt, event: Option<&RowEvent>) -> Amendment {
+fn amendment(events: &RowEvents, row: Row, sent: &LastAttempt, judged: &Judgement<'_>) -> Amendment {
     // A message with an identifier of its own doubles nothing.
     let same = |earlier| events.order(row, earlier) == events.order(row, sent.envelope);
     Amendment {
-        last: event.map(|event| (instant(event.at), event.change.clone())),
-        order: events.order(row, sent.envelope),
-        duplicate: sent.taken_before.is_some_and(same) || events.duplicate(row, sent.envelope).is_some(),
+        last: judged.event.map(|event| (instant(event.at), event.change.clone())),
+        order: judged.order,
+        duplicate: sent.taken_before.is_some_and(same) || events.duplicate(row, sent.envelope, sent.chain).is_some(),
     }
 }
 
@@ -359,8 +390,12 @@ mod tests {
         ledger.open_run(run.key, None).await.unwrap();
         let hold = ledger.hold("sale", "main").await.unwrap().unwrap();
         let lease = ledger.claim(&hold, run.key).await.unwrap().lease;
-        let sent =
-            |row| SentRow { row: Row::new(row), to: Phone::new(380_501_234_567).unwrap().into(), digest: [0; 8] };
+        let sent = |row| SentRow {
+            row: Row::new(row),
+            to: Phone::new(380_501_234_567).unwrap().into(),
+            digest: [0; 8],
+            chain: Chain::UNKNOWN,
+        };
         let kinds = [(2, OperationKind::ViberSms), (3, OperationKind::Viber), (2, OperationKind::Sms)];
         for (row, kind) in kinds {
             let account = Allowance::new("main", None);

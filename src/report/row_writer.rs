@@ -9,7 +9,7 @@ use super::columns::{Cells, TABLE, Value};
 use super::layout::{Layout, Line};
 use super::row_records::{Amendment, RowRecord};
 use crate::audience::{Chunk, Fields, parse};
-use crate::domain::{Allotment, Channel, OperationKind, Outcome, Phone, Region, Row};
+use crate::domain::{Allotment, Channel, FALLBACK_NOT_REPORTED, OperationKind, Outcome, Phone, Receipt, Region, Row};
 use crate::ledger::{Activity, CANCELLED, Change, ENDED_EARLY, Run, State};
 use crate::manifest::Brief;
 
@@ -140,9 +140,11 @@ impl RowWriter {
             (State::Skipped, _, None) => CANCELLED,
             _ => reason,
         };
-        let decided = amendment.filter(|_| left_out.is_none());
+        let lacks_fallback = sent.is_some_and(RowRecord::lacks_fallback);
+        let reason = if lacks_fallback { FALLBACK_NOT_REPORTED } else { reason };
+        let decided = amendment.filter(|_| left_out.is_none() && !lacks_fallback);
         let (msg_id, parts, gateway_status) = match (outcome, last_event) {
-            (_, Some((_, Change::Found { msg_id, status }))) => (msg_id.as_ref(), None, status.as_str()),
+            (_, Some((_, Change::Found { msg_id, status, .. }))) => (msg_id.as_ref(), None, status.as_str()),
             (Some(Outcome::Accepted { msg_id, parts, .. }), _) => (msg_id.as_ref(), *parts, ""),
             _ => (None, None, ""),
         };
@@ -167,15 +169,21 @@ impl RowWriter {
             parts,
             gateway_status: receipt.map_or(gateway_status, |receipt| receipt.status.name()),
             reason: decided.map_or(Cow::Borrowed(reason), |amendment| amended(amendment, reason).into()),
-            error: receipt.and_then(|receipt| receipt.error.as_deref()).unwrap_or(error),
+            error: reported_error(receipt, state).unwrap_or(error),
             submitted_at: sent.map_or("", |record| &record.submitted_at),
             updated_at,
-            delivered_by: arrived.and_then(|arrived| arrived.receipt.channel).map_or("", Channel::name),
+            delivered_by: arrived.and_then(|arrived| arrived.receipt.known_channel()).map_or("", Channel::name),
             delivered_at: arrived.map(|arrived| instant(arrived.told_at())).unwrap_or_default().into(),
             answer,
             run: self.run.as_ref().map_or("", |(_, name)| name),
         }
     }
+}
+
+/// The gateway's reason in a receipt; nothing for the failure of a channel that is not the failure of the message.
+fn reported_error(receipt: Option<&Receipt>, state: State) -> Option<&str> {
+    let receipt = receipt.filter(|receipt| state == State::Failed || !receipt.status.is_failure())?;
+    receipt.error.as_deref()
 }
 
 /// An instant as RFC 3339 in UTC, whole milliseconds.

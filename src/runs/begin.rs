@@ -165,6 +165,7 @@ impl Session {
             hold: Arc::clone(&self.hold),
             limit: self.launch.request.limit,
             retry: false,
+            unconfirmed: 0,
             earlier_edition: false,
             before,
         })))

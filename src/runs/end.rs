@@ -34,9 +34,10 @@ impl Session {
             return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
         let now = found(self.adapters.ledger.as_ref(), run.key).await?;
-        let counts = match now.receipts == run.receipts {
+        let counts = match now.receipts == run.receipts && run.orders.is_empty() {
             true => counts,
-            // What was told meanwhile is not in what was counted while sending.
+            // What was told meanwhile is not in what was counted while sending; and a row that a retry left out keeps the state
+            // that it had before.
             false => Snapshot::read(self.adapters.ledger.as_ref(), &now, false).await?.counts,
         };
         let open_doubts = open_doubts(&runs_of(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
@@ -81,6 +82,7 @@ impl Session {
             kind: stopped_by,
             counts,
             sent,
+            unconfirmed: 0,
             opted_out,
             parts,
             time,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::{AccountView, BackupRefusal, PlanRefusal, ProposalKind, Refusal, ScheduleRefusal};
+use super::{AccountView, BackupRefusal, PlanRefusal, ProposalKind, Refusal, RetryLeftOut, ScheduleRefusal};
 use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::Finding;
@@ -238,8 +238,17 @@ pub enum Error {
         failed: u64,
         /// The words that the errors were to have.
         error: Option<String>,
-        /// Rows that got a message by another run meanwhile.
-        guarded: u64,
+        /// Rows that are not sent again, by their reason.
+        left_out: RetryLeftOut,
+    },
+    /// The gateway did not confirm that messages failed, so they are not sent again.
+    RetryUnconfirmed {
+        /// The run.
+        run: String,
+        /// Their number.
+        rows: u64,
+        /// The number of duplicates that somebody accepted.
+        said: Option<u64>,
     },
     /// A row cannot become what was decided.
     Undecidable {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::StaleResults;
+use super::{RetryLeftOut, StaleResults};
 use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
 use crate::finding::Finding;
@@ -76,6 +76,20 @@ pub enum Event {
         replaced: String,
         /// The edition.
         edition: String,
+    },
+    /// The gateway is asked about messages of chains before they are sent again.
+    AskingBeforeRetry {
+        /// How many.
+        rows: u64,
+    },
+    /// What a retry is going to send, and what it leaves out.
+    RetryPlanned {
+        /// The run's name.
+        run: String,
+        /// Rows that are sent again.
+        rows: u64,
+        /// The others.
+        left_out: RetryLeftOut,
     },
     /// Rows of a run go out as new messages.
     Retrying {

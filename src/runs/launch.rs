@@ -66,6 +66,8 @@ pub(super) struct RunToSend {
     pub(super) limit: Option<u64>,
     /// Whether rows of it go out again as new messages by this call.
     pub(super) retry: bool,
+    /// Rows that do not go out again, since the gateway did not confirm that their messages failed.
+    pub(super) unconfirmed: u64,
     /// Whether it is of an edition before the one of now, which begins once this one is through.
     pub(super) earlier_edition: bool,
     /// Who was sent to before by other runs, if anybody is skipped for that.

@@ -60,6 +60,7 @@ mod resolve;
 mod restore;
 mod resume;
 mod retry;
+mod retry_question;
 mod row_choice;
 mod schedule_refusal;
 mod send;
@@ -119,7 +120,7 @@ pub use plan::{
     approvals_given, approve, approve_pending, find_pending, give_approval_back, keep_pending, look_at_plan, plan,
     planned_occurrence, short, use_approval,
 };
-pub use poll::{poll, wants_receipts};
+pub use poll::{Polling, poll, wants_receipts};
 pub use profiles::{Profiles, check_host};
 pub use purge::{KeptRun, OldRuns, purge};
 pub use receive::{Post, Receiver, Refused};
@@ -127,6 +128,7 @@ pub use reconcile_run::{ReconciledRun, reconcile};
 pub use request::{Request, Round};
 pub use resolve::{Decision, Resolution, ResolvedRun, resolve};
 pub use restore::{BackupRefusal, RestoredLedger, restore};
+pub use retry_question::RetryLeftOut;
 pub use row_choice::RowChoice;
 pub use schedule_refusal::ScheduleRefusal;
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE, Single, SingleMessage};

@@ -43,6 +43,8 @@ pub struct EndedRun {
     pub counts: StateCounts,
     /// Messages of this call that went out, or may have.
     pub sent: u64,
+    /// Rows that a retry did not send, since the gateway did not confirm that their messages failed.
+    pub unconfirmed: u64,
     /// People who opted out while it was sent: in a live run this call left them out; in a rehearsal they answered so.
     pub opted_out: u64,
     /// Parts billed, as far as the gateway told.

@@ -7,24 +7,38 @@ use tokio::time::Instant;
 
 use super::reconcile_run::profile_of;
 use super::{Adapters, Connection, Error, check_host, key_of};
-use crate::delivery::{Polled, Poller, Snapshot, pending};
+use crate::delivery::{ChainTimes, Polled, Poller, Snapshot, pending};
 use crate::ledger::{Allowance, Run, RunFilter};
 use crate::manifest::{Day, ReceiptsBy, load_campaign};
 use crate::report::is_owned;
 
 /// How long one request may take.
-const TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 /// The share of an account's rate that questions take while messages are sent.
 const BESIDE_SENDING: f64 = 0.1;
 
-/// Asks the gateway about every message of a run that was taken and has no end yet, for so long at most.
+/// Which messages of a run the gateway is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Polling {
+    /// All that were taken and have no end yet.
+    Open,
+    /// Those that failed on a channel before the last one, once every channel had its time: by the answer they fail.
+    UnreportedFallbacks,
+}
+
+/// Asks the gateway about these messages of a run, for so long at most.
 ///
 /// # Errors
 /// When the gateway cannot be asked, or the ledger cannot be written.
-pub async fn poll(adapters: &Adapters, run: &Run, longest: Duration) -> Result<Polled, Error> {
+pub async fn poll(adapters: &Adapters, run: &Run, polling: Polling, longest: Duration) -> Result<Polled, Error> {
     let ledger = adapters.ledger.as_ref();
     let snapshot = Snapshot::read(ledger, run, is_owned(ledger, run).await?).await?;
-    let pending = pending(ledger, run, &snapshot).await?;
+    let times = ChainTimes::of_run(ledger, run).await;
+    let (mut pending, now) = (pending(ledger, run, &snapshot, &times).await?, (adapters.clock)());
+    if polling == Polling::UnreportedFallbacks {
+        let unreported = snapshot.states.unreported_fallbacks();
+        pending.retain(|message| unreported.contains(message.row.get()) && message.is_over(now));
+    }
     if pending.is_empty() {
         return Ok(Polled::default());
     }
@@ -33,12 +47,13 @@ pub async fn poll(adapters: &Adapters, run: &Run, longest: Duration) -> Result<P
     check_host(ledger, &profile).await?;
     let gateway = Connection::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
     let account = Allowance::new(run.account.as_str(), profile.rate.per_second());
-    let poller = Poller { ledger, gateway: gateway.as_ref(), run, account, most: profile.largest_envelope() };
+    let (gateway, most, clock) = (gateway.as_ref(), profile.largest_envelope(), adapters.clock);
+    let poller = Poller { ledger, gateway, run, account, most, clock };
     let (deadline, mut polled) = (Instant::now() + longest, Polled::default());
     for group in pending.chunks(poller.room()) {
         // A run may begin or end at any time.
         let share = if sends(adapters, &run.account).await? { BESIDE_SENDING } else { 1.0 };
-        if !poller.ask(group, share, deadline, &mut polled).await? {
+        if poller.ask(group, share, deadline, &mut polled).await?.is_none() {
             polled.left = pending.len() as u64 - polled.asked;
             break;
         }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::find::found;
 use super::launch::Session;
 use super::{Adapters, Collector, Error, Post, Receiver, collector};
-use crate::delivery::{Ending, Polled, Poller, Snapshot, Stop, pending};
+use crate::delivery::{ChainTimes, Ending, Polled, Poller, Snapshot, Stop, pending};
 use crate::domain::{OptOutWords, RecipientReply};
 use crate::gateway::{Gateway, Hook, HookSecrets};
 use crate::ledger::{Allowance, Ledger, LedgerError, ReceiptWalk, Run, StopKind};
@@ -128,12 +128,14 @@ impl Session {
     async fn ask_untold(&self, run: &Run, gateway: &dyn Gateway) -> Result<(), Error> {
         let (ledger, destination) = (self.adapters.ledger.as_ref(), &self.inputs().destination);
         let now = found(ledger, run.key).await?;
-        let pending = pending(ledger, &now, &Snapshot::read(ledger, &now, false).await?).await?;
+        let times = ChainTimes::of_run(ledger, &now).await;
+        let pending = pending(ledger, &now, &Snapshot::read(ledger, &now, false).await?, &times).await?;
         let account = Allowance::new(destination.account(), None);
-        let poller = Poller { ledger, gateway, run: &now, account, most: destination.largest_envelope() };
+        let (most, clock) = (destination.largest_envelope(), self.adapters.clock);
+        let poller = Poller { ledger, gateway, run: &now, account, most, clock };
         let (deadline, mut polled) = (Instant::now() + ASKING, Polled::default());
         for group in pending.chunks(poller.room()) {
-            if !poller.ask(group, 1.0, deadline, &mut polled).await? {
+            if poller.ask(group, 1.0, deadline, &mut polled).await?.is_none() {
                 break;
             }
         }

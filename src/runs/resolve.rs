@@ -86,7 +86,7 @@ impl Resolution {
             Some(rows) => doubts.iter().filter(|doubt| rows.contains(doubt.row.get())).collect(),
         };
         let change = self.change();
-        if let Some(unfit) = chosen.iter().find(|doubt| !change.fits(state(doubt.row))) {
+        if let Some(unfit) = chosen.iter().find(|doubt| !change.fits(state(doubt.row), doubt.chain)) {
             return Err(Error::Undecidable { row: unfit.row, state: state(unfit.row) });
         }
         if let Some(row) = named.and_then(|rows| stranger(rows, &chosen)) {

@@ -204,6 +204,7 @@ async fn begin(ledger: &dyn Ledger, (run, lease): (&Run, Lease), some: &[Encoded
         row: operation.row,
         to: operation.phone.into(),
         digest: operation.digest,
+        chain: operation.chain,
     };
     let mut rows: Vec<SentRow> = some.iter().map(sent).collect();
     while let Some(kind) = some.first().map(|operation| operation.kind).filter(|_| !rows.is_empty()) {

@@ -52,7 +52,8 @@ impl Session {
         let other_edition = earlier_edition.then(|| run.edition.clone());
         (self.adapters.observer)(Event::GoingOn { run: run.name(), other_edition });
         let (snapshot, before) = (Some(snapshot), None);
-        let selected = RunToSend { suppressed, run, snapshot, hold, limit, retry: false, earlier_edition, before };
+        let selected =
+            RunToSend { suppressed, run, snapshot, hold, limit, retry: false, unconfirmed: 0, earlier_edition, before };
         Ok(Preparation::Send(Box::new(selected)))
     }
 

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::find::found;
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
-use super::{Error, Event, check_host, person};
-use crate::delivery::{SingleKind, Snapshot};
+use super::retry_question::{Fate, RetryLeftOut};
+use super::{Error, Event, check_host, opted_out, person};
+use crate::delivery::{ChainTimes, Pending, SingleKind, Snapshot};
 use crate::domain::{Outcome, Phone, Row, Status};
 use crate::failpoint;
 use crate::ledger::{
@@ -19,6 +21,8 @@ use crate::ledger::{
 struct RefusedRow {
     row: Row,
     attempt: Attempt,
+    /// When that attempt was recorded.
+    begun_at: Timestamp,
     phone: Phone,
     /// What the row came to.
     state: State,
@@ -28,12 +32,21 @@ struct RefusedRow {
 }
 
 impl RefusedRow {
-    /// Whether it is in one of these states. What was queued and refused at intake was rejected, although it failed by a
-    /// status that came later (contract, notes on the asynchronous endpoint); what was accepted went out.
+    /// Whether it is in one of these states.
     fn is_in(&self, states: &[State]) -> bool {
+        states.contains(&self.state) || self.is_refused_at_intake() && states.contains(&State::Rejected)
+    }
+
+    /// What was queued and refused at intake was rejected, although it failed by a status that came later (contract, notes on
+    /// the asynchronous endpoint); what was accepted went out.
+    fn is_refused_at_intake(&self) -> bool {
         let is_refusal = self.state == State::Failed && self.status == Status::Rejected.name();
-        let at_intake = is_refusal && self.attempt.state != State::Accepted;
-        states.contains(&self.state) || at_intake && states.contains(&State::Rejected)
+        is_refusal && self.attempt.state != State::Accepted
+    }
+
+    /// Whether another channel may have reached the recipient, so that the gateway is asked before the row is sent again.
+    fn needs_question(&self) -> bool {
+        self.state == State::Failed && self.attempt.chain.has_fallback() && !self.is_refused_at_intake()
     }
 
     /// Whether these words are in its error.
@@ -69,18 +82,28 @@ impl Session {
         let (rows, others): (Vec<RefusedRow>, Vec<RefusedRow>) = refused.partition(|row| row.is_in(&scope.states));
         let mut guarded = self.has_message_elsewhere(&run, &runs).await?;
         guarded |= NumberSet::new(self.suppressed().await?, None);
+        guarded |= opted_out(ledger, self.inputs()).await?.numbers;
         let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
             rows.into_iter().partition(|row| guarded.contains(row.phone));
-        if rows.is_empty() {
-            let (error, guarded) = (scope.error.clone(), guarded.len() as u64);
-            let failed = others.iter().filter(|row| row.state == State::Failed).count() as u64;
-            return Err(Error::NothingToRetry { run: run.name(), failed, error, guarded });
+        let mut left_out = RetryLeftOut { guarded: guarded.len() as u64, ..RetryLeftOut::default() };
+        let remote = self.inputs().destination.remote();
+        if let Some(profile) = remote {
+            check_host(ledger, profile).await?;
         }
-        let number = rows.len() as u64;
+        let (rows, snapshot) = self.without_reached((&run, snapshot), rows, &mut left_out).await?;
+        let (number, unconfirmed) = (rows.len() as u64, left_out.unconfirmed);
+        if number == 0 && unconfirmed > 0 {
+            let said = self.launch.request.accept_duplicates;
+            return Err(Error::RetryUnconfirmed { run: run.name(), rows: unconfirmed, said });
+        }
+        if number == 0 {
+            let failed = others.iter().filter(|row| row.state == State::Failed).count() as u64;
+            return Err(Error::NothingToRetry { run: run.name(), failed, error: scope.error.clone(), left_out });
+        }
         self.refuse_restored_retry(&run, number).await?;
         self.refuse_unapproved_retry(&run, number).await?;
-        if let Some(profile) = self.inputs().destination.remote() {
-            check_host(ledger, profile).await?;
+        (self.adapters.observer)(Event::RetryPlanned { run: run.name(), rows: number, left_out });
+        if let Some(profile) = remote {
             let cost = match self.consent.can_come() {
                 true => {
                     let again: RoaringBitmap = rows.iter().map(|refused| refused.row.get()).collect();
@@ -113,9 +136,58 @@ impl Session {
             hold,
             limit: self.launch.request.limit,
             retry: true,
+            unconfirmed,
             earlier_edition: false,
             before: None,
         })))
+    }
+
+    /// The rows that can be sent again, once the gateway was asked about those of chains: the others were reached, may still be,
+    /// or nobody knows. With them comes the run as it stands by then.
+    async fn without_reached(
+        &self,
+        (run, snapshot): (&Run, Snapshot),
+        rows: Vec<RefusedRow>,
+        left_out: &mut RetryLeftOut,
+    ) -> Result<(Vec<RefusedRow>, Snapshot), Error> {
+        let (asked, mut rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
+            rows.into_iter().partition(RefusedRow::needs_question);
+        let destination = &self.inputs().destination;
+        // Nobody is reached by a rehearsal, and without a confirmation nothing is sent.
+        let sends = destination.is_live() && (destination.remote().is_none() || self.consent.can_come());
+        if asked.is_empty() || !sends {
+            rows.extend(asked);
+            rows.sort_by_key(|refused| refused.row);
+            return Ok((rows, snapshot));
+        }
+        let times = ChainTimes::of_run(self.adapters.ledger.as_ref(), run).await;
+        let message = |refused: &RefusedRow| {
+            let Attempt { envelope, chain, .. } = refused.attempt;
+            let order = snapshot.states.events().order(refused.row, envelope);
+            let id = run.id(refused.row, order)?;
+            Some(Pending::new((refused.row, order, id), (chain, refused.begun_at), &times))
+        };
+        let (messages, asked): (Vec<Pending>, Vec<RefusedRow>) =
+            asked.into_iter().filter_map(|refused| Some((message(&refused)?, refused))).unzip();
+        (self.adapters.observer)(Event::AskingBeforeRetry { rows: messages.len() as u64 });
+        let fates = self.ask_before_retry(run, &messages).await?;
+        let mut unconfirmed = Vec::new();
+        for (refused, fate) in asked.into_iter().zip(fates) {
+            match fate {
+                Fate::Failed => rows.push(refused),
+                Fate::Delivered => left_out.delivered += 1,
+                Fate::UnderWay => left_out.under_way += 1,
+                Fate::Unknown => unconfirmed.push(refused),
+            }
+        }
+        // A restored ledger wants the number of all rows that are sent, these among them.
+        let numbers = [unconfirmed.len(), rows.len() + unconfirmed.len()].map(|number| Some(number as u64));
+        if numbers.contains(&self.launch.request.accept_duplicates) {
+            rows.append(&mut unconfirmed);
+        }
+        left_out.unconfirmed = unconfirmed.len() as u64;
+        rows.sort_by_key(|refused| refused.row);
+        Ok((rows, Snapshot::read(self.adapters.ledger.as_ref(), run, false).await?))
     }
 
     /// Why nothing of a run can be sent again now.
@@ -158,8 +230,9 @@ impl Session {
                 };
                 // Nothing is sent any more to who was forgotten.
                 let Some(phone) = sent.to.number() else { continue };
-                let attempt = Activity::Over.attempt(envelope.envelope, outcome);
-                let refused = RefusedRow { row: sent.row, attempt, phone, state, status, error };
+                let attempt = Activity::Over.attempt((envelope.envelope, envelope.chain(sent)), outcome);
+                let begun_at = envelope.begun_at;
+                let refused = RefusedRow { row: sent.row, attempt, begun_at, phone, state, status, error };
                 // A later attempt takes the place of the one before.
                 found.insert(sent.row, refused);
             }
@@ -168,7 +241,7 @@ impl Session {
         while let Some(told) = receipts.next().await? {
             for (row, receipts) in told {
                 let Some(refused) = found.get_mut(&row) else { continue };
-                let judged = Activity::Over.attempted(row, refused.attempt, snapshot.states.events(), &receipts);
+                let judged = Activity::Over.attempted(row, &[refused.attempt], snapshot.states.events(), &receipts);
                 if let Some(last) = judged.moved {
                     refused.status = last.receipt.status.name().to_owned();
                     refused.error = last.receipt.error.clone().unwrap_or_else(|| refused.status.clone());

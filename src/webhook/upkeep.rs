@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use crate::domain::MessageId;
 use crate::ledger::{Run, RunFilter, RunId, State};
 use crate::report::is_followed;
-use crate::runs::{Adapters, Error, freshen, poll, stale_runs, wants_receipts};
+use crate::runs::{Adapters, Error, Polling, freshen, poll, stale_runs, wants_receipts};
 
 /// How often it is looked what there is to do.
 const EACH: Duration = Duration::from_secs(60);
@@ -22,6 +22,8 @@ const PARTS: u32 = 20;
 const WAITS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
 /// How long one round of questions about a run takes at most.
 const ROUND: Duration = Duration::from_secs(600);
+/// How long after a run began messages get their last question: the time of the longest chain, and time to reach the gateway.
+const LAST_QUESTIONS: Duration = Duration::from_secs(60 * 86_400);
 /// Of how many runs, the latest, messages are asked about.
 const RUNS: u32 = 256;
 
@@ -62,16 +64,16 @@ pub async fn keep_asking(adapters: Adapters, mut hints: mpsc::Receiver<Vec<u64>>
     tokio::select! { () = shutdown => {}, () = work => {} }
 }
 
-/// When a run was last asked about, and how long it waits for the next time.
+/// When each run is asked about next, and how long it waits after that.
 type Rounds = HashMap<RunId, (Instant, Duration)>;
 
 /// Has the runs of messages that the gateway hinted at asked about soon again.
 async fn heed(adapters: &Adapters, ids: &[u64], rounds: &mut Rounds) -> Result<(), Error> {
     for id in ids.iter().filter_map(|id| MessageId::new(*id)) {
         if let Some(origin) = adapters.ledger.find(id).await?
-            && let Some((_, wait)) = rounds.get_mut(&origin.run)
+            && let Some((next, wait)) = rounds.get_mut(&origin.run)
         {
-            *wait = WAITS.0;
+            (*next, *wait) = ((*next).min(Instant::now() + WAITS.0), WAITS.0);
         }
     }
     Ok(())
@@ -81,29 +83,44 @@ async fn ask_all(adapters: &Adapters, rounds: &mut Rounds) -> Result<(), Error> 
     let latest = adapters.ledger.runs(RunFilter { live: true, latest: Some(RUNS), ..RunFilter::all() }).await?;
     let now = (adapters.clock)();
     rounds.retain(|run, _| latest.iter().any(|known| known.key == *run));
-    for run in latest.iter().filter(|run| is_asked_about(run, now)) {
-        let (asked, wait) = *rounds.entry(run.key).or_insert_with(|| (Instant::now(), WAITS.0));
-        if asked.elapsed() < wait {
+    for (run, polling) in latest.iter().filter_map(|run| Some((run, asked_about(run, now)?))) {
+        // A run is asked about a minute after it was seen; one whose channels had their time, once a day.
+        let first = match polling {
+            Polling::Open => (Instant::now() + WAITS.0, WAITS.0),
+            Polling::UnreportedFallbacks => (Instant::now(), WAITS.1),
+        };
+        let (next, wait) = *rounds.entry(run.key).or_insert(first);
+        if next > Instant::now() {
             continue;
         }
         // One gateway that cannot be asked keeps nobody from the others.
-        match poll(adapters, run, ROUND).await {
+        match poll(adapters, run, polling, ROUND).await {
             Ok(polled) => tracing::info!(run = run.name(), asked = polled.asked, told = polled.told, "asked"),
             Err(error) => told(Err(error)),
         }
-        rounds.insert(run.key, (Instant::now(), (wait * 2).min(WAITS.1)));
+        let wait = (wait * 2).min(WAITS.1);
+        rounds.insert(run.key, (Instant::now() + wait, wait));
     }
     Ok(())
 }
 
-/// Whether messages of a run may have no end yet that anybody wants to know.
-fn is_asked_about(run: &Run, now: Timestamp) -> bool {
+/// Which messages of a run may have no end yet that anybody wants to know; nothing if there are none.
+fn asked_about(run: &Run, now: Timestamp) -> Option<Polling> {
     let open =
         |(counts, _): &(crate::ledger::StateCounts, u64)| counts.get(State::Accepted) + counts.get(State::Queued) > 0;
-    is_followed(run, now)
-        && !run.is_of_questions()
-        && run.standing_counts().is_none_or(open)
-        && wants_receipts(run, now)
+    let polling = match is_followed(run, now) {
+        true => Polling::Open,
+        // Without a receipt no channel is known to have failed.
+        false if run.receipts > 0 && age(run, now) < LAST_QUESTIONS => Polling::UnreportedFallbacks,
+        false => return None,
+    };
+    let is_open = !run.is_of_questions() && run.standing_counts().is_none_or(open);
+    (is_open && run.purged_at.is_none() && wants_receipts(run, now)).then_some(polling)
+}
+
+/// How long ago a run began.
+fn age(run: &Run, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default()
 }
 
 /// Nobody waits for this; it is tried again.

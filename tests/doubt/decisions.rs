@@ -14,7 +14,7 @@ fn late_proof(sale: &Folder) {
         let run = ledger.runs(RunFilter::all()).await.expect("the runs").pop().expect("a run");
         let hold = ledger.hold(&run.campaign, &run.account).await.expect("a ledger").expect("nobody has it");
         let lease = ledger.claim(&hold, run.key).await.expect("the run").lease;
-        let change = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(4711)) };
+        let change = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(4711)), channel: None };
         let event = NewRowEvent { row: Row::new(4), envelope: 2, change };
         assert_eq!(ledger.record(lease, vec![event]).await.expect("recorded"), Ownership::Held);
     });

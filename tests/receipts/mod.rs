@@ -1,11 +1,13 @@
 //! Delivery receipts: what the gateway tells by itself, and what becomes of it.
 
+mod chains;
 mod door;
 mod figures;
 mod followed;
 mod played;
 mod reached;
 mod told;
+mod upgraded;
 mod watched;
 
 use std::io::{Read as _, Write as _};

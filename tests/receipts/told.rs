@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Hooked, operations};
-use crate::support::{Answer, Gateway, accepted, campaign};
+use crate::support::{Answer, Gateway, campaign};
 
 /// What a gateway tells of a message.
 fn status(operation: &Value, status: &str, second: u32) -> String {
@@ -128,25 +128,6 @@ fn what_failed_to_be_delivered_is_sent_again_for_who_asks_for_it_alone() {
     hooked.sale.campaign(&["retry", "sale", "--state", "rejected,failed"]).exits(0);
     assert_eq!(again(), [0, 1].map(|row: usize| first[row]["phone"].clone()));
     hooked.sale.campaign(&["retry", "sale", "--state", "delivered"]).exits(2);
-    drop(server);
-}
-
-#[test]
-fn a_failed_channel_gives_way_to_the_one_that_delivered_later() {
-    let gateway = Gateway::answering([Answer::items(accepted)]);
-    let viber = "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";
-    let hooked = Hooked::write(campaign().to(1).channels(viber).through(&gateway));
-    let server = hooked.serve();
-    hooked.sale.run(&[]).exits(0);
-    let operation = &operations(&gateway)[0];
-    let of = |channel: &str, status: &str, second: u32| {
-        json!({"type": channel, "status": status, "updated": format!("2026-11-22T12:00:{second:02}Z")}).to_string()
-    };
-    assert_eq!(hooked.tell(operation, &of("viber", "EXPIRED", 10)), 200);
-    assert_eq!(hooked.results().states(), ["failed"]);
-    assert_eq!(hooked.tell(operation, &of("sms", "DELIVERED", 20)), 200);
-    let results = hooked.results();
-    assert_eq!((results.states(), results.column("delivered_by")), (vec!["delivered"], vec!["sms"]));
     drop(server);
 }
 

@@ -69,6 +69,10 @@ impl Words<'_> {
     fn ended(&self, ended: EndedRun, real_time: bool) -> (u8, Summary) {
         let mut code = exit::code(ended.kind, &ended.counts);
         let mut notes = ended.played.as_ref().map(played::lines).unwrap_or_default();
+        if ended.unconfirmed > 0 {
+            code = exit::graver(code, exit::STOPPED);
+            notes.push(self.unconfirmed(&ended));
+        }
         notes.extend(self.notes(&ended, real_time));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.open_doubt(doubt).0));
         notes.extend(self.onward(&ended, code));
@@ -113,6 +117,15 @@ impl Words<'_> {
             notes,
         };
         (code, summary)
+    }
+
+    /// Says which messages a retry did not send.
+    fn unconfirmed(&self, EndedRun { run, unconfirmed, .. }: &EndedRun) -> String {
+        let retry = self.output.command(format!("retry {} --state failed", run.name()));
+        format!(
+            "not retried: {}, since the gateway did not confirm that they failed on every channel; to try again: {retry}",
+            plural(*unconfirmed, "message")
+        )
     }
 
     /// Says that nobody is left to be sent to.

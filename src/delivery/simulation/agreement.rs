@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::chance::Chance;
 use super::disk::instant;
 use super::judge::phone;
-use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
+use crate::domain::{Chain, Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
 use crate::ledger::memory::Contents;
 use crate::ledger::{
     Allowance, Author, Change, EnvelopeRecord, Heed, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun, OptOut,
@@ -63,7 +63,7 @@ fn outcome(chance: &mut Chance) -> Outcome {
 fn change(chance: &mut Chance) -> Change {
     let by = Author::Person("olena".into());
     match chance.below(4) {
-        0 => Change::Found { status: "DELIVERED".into(), msg_id: None },
+        0 => Change::Found { status: "DELIVERED".into(), msg_id: None, channel: None },
         1 => Change::Unresolved { asked: 20 },
         2 => Change::AssumedSent { by, why: None },
         _ => Change::SendAgain { by, why: None },
@@ -72,7 +72,7 @@ fn change(chance: &mut Chance) -> Change {
 
 fn intent(chance: &mut Chance, lease: Lease) -> Intent {
     let count = 1 + chance.below(3);
-    let sent = |row| SentRow { row, to: Phone::new(phone(row)).unwrap().into(), digest: [7; 8] };
+    let sent = |row| SentRow { row, to: Phone::new(phone(row)).unwrap().into(), digest: [7; 8], chain: Chain::UNKNOWN };
     let rows = (0..count).map(|_| sent(row(chance))).collect();
     let rate = chance.of(&[None, Some(10.0)]);
     Intent {

@@ -80,6 +80,7 @@ fn encoded(row: Row, id: MessageId, kind: OperationKind) -> EncodedOperation {
         id,
         phone: Phone::new(phone(row)).unwrap(),
         kind,
+        chain: kind.into(),
         digest: id.get().to_le_bytes(),
         json,
         cost: None,

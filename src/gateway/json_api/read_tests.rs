@@ -14,6 +14,7 @@ pub(super) fn envelope(kind: OperationKind, count: u32) -> Envelope {
         id: MessageId::new(u64::from(index) + 101).unwrap(),
         phone: Phone::new(380_501_234_500 + u64::from(index)).unwrap(),
         kind,
+        chain: kind.into(),
         digest: [0; 8],
         json: Vec::new(),
         cost: None,

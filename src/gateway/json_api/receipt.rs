@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::loose::{Success, instant, msg_id, text, whole};
 use super::members::object;
-use crate::domain::{Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Status};
+use crate::domain::{Media, MsgId, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Status};
 
 /// The most receipts of one webhook.
 const MOST: usize = 1_000;
@@ -136,7 +136,7 @@ fn told(json: &str) -> Result<ToldReceipt, UnreadableReceipt> {
         (None, Success::False) => Status::Unknown,
         (None, Success::Unclear) => return Err(UnreadableReceipt("it has neither `status` nor `success`")),
     };
-    let channel = text(payload.channel).and_then(|name| Channel::from_name(&name.trim().to_ascii_lowercase()));
+    let channel = text(payload.channel).and_then(|word| ReportedChannel::from_word(&word));
     let receipt = Receipt {
         source: ReceiptSource::Webhook,
         status,
@@ -238,7 +238,7 @@ mod tests {
         let expected = Receipt {
             source: ReceiptSource::Webhook,
             status: Status::Replied,
-            channel: Some(Channel::Viber),
+            channel: ReportedChannel::from_word("viber"),
             updated: at("2026-11-22T10:00:00.123Z"),
             msg_id: Some(MsgId::Number(42)),
             request_id: Some("cf-1".into()),

@@ -9,7 +9,7 @@ use super::Words;
 use super::exchange::Exchange;
 use super::loose::{Success, instant, whole};
 use super::members::{Item, Top, object};
-use crate::domain::{Channel, MessageId, Status};
+use crate::domain::{MessageId, ReportedChannel, Status};
 use crate::gateway::StatusAnswer;
 
 /// The operation that asks about one message.
@@ -68,7 +68,7 @@ fn answer(id: MessageId, item: &RawValue, words: &Words<'_>) -> StatusAnswer {
                 (Some(named), Some(status)) if named == id.get() => StatusAnswer::Known {
                     status: Status::from_name(&status),
                     msg_id: words.id(record.msg_id),
-                    channel: words.text(record.channel).and_then(|name| Channel::from_name(&name)),
+                    channel: words.text(record.channel).and_then(|word| ReportedChannel::from_word(&word)),
                     updated: record.updated.and_then(|updated| instant(Some(updated))),
                 },
                 _ => unclear(),

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
-use crate::domain::OperationKind;
+use crate::domain::{Chain, OperationKind};
 use crate::ledger::{Allowance, EnvelopeRecord, Intent, Ledger, Permit, Settlement, State, Wait, Walk};
 
 pub(super) async fn an_intent_needs_the_lease_and_no_request_to_stop<L: Ledger>(scene: Scene<L>) {
@@ -120,6 +120,26 @@ pub(super) async fn an_envelope_keeps_the_kind_of_its_operations<L: Ledger>(scen
     }
     let kept = scene.ledger.envelopes(scene.run.key, 1..=9).await.unwrap();
     assert_eq!(kept.iter().map(|envelope| envelope.kind).collect::<Vec<_>>(), kinds);
+}
+
+pub(super) async fn channels_of_pipelines_are_recorded_row_by_row<L: Ledger>(scene: Scene<L>) {
+    let (one, other) = ("viber sms".parse().unwrap(), "sms viber".parse().unwrap());
+    let chains: [&[Chain]; 3] = [&[one, one], &[one, other], &[Chain::UNKNOWN, one]];
+    for (envelope, chains) in (1..).zip(chains) {
+        let mut intent = Intent { kind: OperationKind::Pipeline, ..scene.intent(envelope, scene.mine) };
+        intent.rows.iter_mut().zip(chains).for_each(|(sent, chain)| sent.chain = *chain);
+        scene.ledger.begin(intent).await.unwrap();
+    }
+    let kind = OperationKind::ViberSms;
+    scene.ledger.begin(Intent { kind, ..scene.intent(4, scene.mine) }).await.unwrap();
+    let kept = scene.ledger.envelopes(scene.run.key, 1..=9).await.unwrap();
+    let kept: Vec<Vec<Chain>> =
+        kept.iter().map(|envelope| envelope.rows.iter().map(|sent| envelope.chain(sent)).collect()).collect();
+    assert_eq!(kept[3], [one, one], "the type names them");
+    // Tables of the version before have no column for them.
+    if kept[0] != [Chain::UNKNOWN; 2] {
+        assert_eq!(kept[..3], chains);
+    }
 }
 
 pub(super) async fn what_would_leave_too_late_by_its_slot_is_not_recorded_and_takes_none<L: Ledger>(scene: Scene<L>) {

@@ -12,7 +12,7 @@ pub(super) async fn events_need_the_lease_and_come_back_in_their_order<L: Ledger
     scene.begin(1, scene.mine).await;
     scene.settle(1, [doubt(), doubt()]).await;
     assert_eq!(scene.record(scene.forged(), vec![event(2, 1, again())]).await, Ownership::Lost);
-    let found = Change::Found { status: "READ".into(), msg_id: Some(MsgId::Number(5)) };
+    let found = Change::Found { status: "READ".into(), msg_id: Some(MsgId::Number(5)), channel: None };
     let changes = [(2, Change::NotFound { asked: 3 }), (3, found), (2, again())];
     let events = changes.iter().cloned().map(|(row, change)| event(row, 1, change)).collect();
     assert_eq!(scene.record(scene.mine, events).await, Ownership::Held);

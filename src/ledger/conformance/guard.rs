@@ -1,6 +1,7 @@
 //! Whom the guard skips: whoever has a message, or may have one.
 
 use super::scene::*;
+use crate::domain::Chain;
 use crate::domain::Row;
 use crate::ledger::{Ledger, RetriedRow, RetryOrder, SentRow, Settlement};
 
@@ -56,7 +57,7 @@ pub(super) async fn an_order_to_send_again_leaves_the_guard_as_it_was_until_the_
     scene.ledger.retry(scene.mine, order).await.unwrap();
     assert_eq!(scene.guarded().await, [3]);
     let mut intent = scene.intent(2, scene.mine);
-    intent.rows = vec![SentRow { row: Row::new(2), to: phone(2).into(), digest: [0; 8] }];
+    intent.rows = vec![SentRow { row: Row::new(2), to: phone(2).into(), digest: [0; 8], chain: Chain::UNKNOWN }];
     scene.ledger.begin(intent).await.unwrap();
     assert_eq!(scene.guarded().await, [2, 3]);
     let settlement = Settlement { run: scene.run.key, envelope: 2, outcomes: vec![rejected()], evidence: None };

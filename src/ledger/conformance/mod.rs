@@ -108,6 +108,7 @@ promises! {
         a_walk_meets_every_envelope_once_and_in_order,
         every_envelope_has_a_number_of_its_own_whoever_begins_it,
         an_envelope_keeps_the_kind_of_its_operations,
+        channels_of_pipelines_are_recorded_row_by_row,
         what_is_begun_and_settled_at_once_comes_to_what_it_comes_to_one_after_another;
     blocks:
         processes_draw_rows_of_one_run_and_no_row_twice,
@@ -138,6 +139,7 @@ promises! {
         questions_are_kept_by_row;
     receipts:
         receipts_come_back_by_row_as_they_came_and_none_twice,
+        every_opt_out_is_recorded_even_if_its_receipt_is_not_stored,
         a_receipt_needs_no_lease_and_makes_what_was_counted_old_until_it_is_counted_anew,
         what_is_kept_of_a_runs_rows_is_what_was_kept_last,
         a_receipt_that_comes_before_the_answer_wins_over_doubt,

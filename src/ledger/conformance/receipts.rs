@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use super::scene::*;
-use crate::domain::{Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Row, Status};
-use crate::ledger::{Ledger, NewReceipt, Progress, Reception, RunEnd, RunId, State, StateCounts};
+use super::suppression::opt_out;
+use crate::domain::{Media, MsgId, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status};
+use crate::ledger::{Ledger, NewReceipt, Progress, Reception, Removal, RunEnd, RunId, State, StateCounts};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_790_000_000 + second).unwrap()
@@ -17,7 +18,7 @@ fn whole() -> Receipt {
     Receipt {
         source: ReceiptSource::Asked,
         status: Status::Other("PAUSED".into()),
-        channel: Some(Channel::Viber),
+        channel: ReportedChannel::from_word("viber"),
         updated: Some(at(2)),
         msg_id: Some(MsgId::Text("0042".into())),
         request_id: Some("cf-1".into()),
@@ -30,13 +31,18 @@ fn whole() -> Receipt {
 
 pub(super) async fn receipts_come_back_by_row_as_they_came_and_none_twice<L: Ledger>(scene: Scene<L>) {
     let delivered = Receipt { updated: Some(at(1)), ..Receipt::new(ReceiptSource::Webhook, Status::Delivered) };
+    let last = Receipt {
+        source: ReceiptSource::AskedLast,
+        channel: ReportedChannel::from_word("MAX"),
+        ..Receipt::new(ReceiptSource::Webhook, Status::Expired)
+    };
     let told = [
         (200_000, None, delivered.clone()),
         (2, None, whole()),
         (33, Some(7), delivered.clone()),
         (2, None, delivered.clone()),
         (2, None, whole()),
-        (31, None, delivered.clone()),
+        (31, None, last.clone()),
     ];
     let new = |(row, order, receipt): &(u32, Option<u32>, Receipt)| NewReceipt {
         run: scene.run.key,
@@ -62,6 +68,29 @@ pub(super) async fn receipts_come_back_by_row_as_they_came_and_none_twice<L: Led
     assert_eq!(read(3..33).await, expected[2..3]);
     assert_eq!(read(34..200_000).await, []);
     assert_eq!(scene.ledger.receipts(RunId(scene.run.key.0 + 1), 0..u32::MAX).await.unwrap(), []);
+}
+
+pub(super) async fn every_opt_out_is_recorded_even_if_its_receipt_is_not_stored<L: Ledger>(scene: Scene<L>) {
+    let replied = |second| {
+        let reply = RecipientReply { at: Some(at(second)), text: "STOP".into(), media: None };
+        Receipt { replies: vec![reply], ..Receipt::new(ReceiptSource::Webhook, Status::Replied) }
+    };
+    let receive = async |receipt, opt_out| {
+        let new = NewReceipt { run: scene.run.key, row: Row::new(2), order: None, receipt, opt_out };
+        scene.ledger.receive(vec![new]).await.unwrap()[0]
+    };
+    let listed = async || scene.ledger.opt_outs_of(phone(2)).await.unwrap().len();
+    for second in 0..64 {
+        receive(replied(second), None).await;
+    }
+    assert_eq!(receive(replied(64), None).await, Reception::Known, "there are as many as are stored");
+    assert_eq!(listed().await, 0);
+    assert_eq!(receive(replied(65), Some(opt_out(2))).await, Reception::Known);
+    assert_eq!(listed().await, 1);
+    let removal = Removal { phone: phone(2), scope: None, by: "ivan".into(), why: None };
+    assert_eq!(scene.ledger.unsuppress(removal).await.unwrap().len(), 1);
+    assert_eq!(receive(replied(65), Some(opt_out(2))).await, Reception::Known);
+    assert_eq!(listed().await, 1, "a repeated STOP counts again");
 }
 
 pub(super) async fn a_receipt_needs_no_lease_and_makes_what_was_counted_old_until_it_is_counted_anew<L: Ledger>(

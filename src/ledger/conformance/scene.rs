@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::domain::{Endpoint, MsgId, OperationKind, Outcome, Phone, Receipt, ReceiptSource, Row, Status};
+use crate::domain::{Chain, Endpoint, MsgId, OperationKind, Outcome, Phone, Receipt, ReceiptSource, Row, Status};
 use crate::ledger::{
     Activity, Allowance, Author, Change, Epoch, Heed, Hold, Intent, Lease, Ledger, LeftOut, NewReceipt, NewRowEvent,
     NewRun, Ownership, Permit, Progress, Reception, RowEvent, RowEvents, RowStates, Run, RunEnd, RunFilter, SentRow,
@@ -49,7 +49,8 @@ impl<L: Ledger> Scene<L> {
     }
 
     pub(in crate::ledger) fn intent(&self, envelope: u32, lease: Lease) -> Intent {
-        let row = |row| SentRow { row: Row::new(row), to: phone(row).into(), digest: [row as u8; 8] };
+        let row =
+            |row| SentRow { row: Row::new(row), to: phone(row).into(), digest: [row as u8; 8], chain: Chain::UNKNOWN };
         let rows = vec![row(envelope * 2), row(envelope * 2 + 1)];
         let account = Allowance::new("account", None);
         Intent { lease, kind: OperationKind::ViberSms, account, rows, costs: Vec::new(), bounds: None, leave_by: None }
@@ -169,7 +170,7 @@ pub(in crate::ledger) fn shared_run() -> SharedRun {
 
 /// An intent for one row of a block.
 pub(in crate::ledger) fn single_intent(lease: Lease, row: u32) -> Intent {
-    let rows = vec![SentRow { row: Row::new(row), to: phone(row).into(), digest: [0; 8] }];
+    let rows = vec![SentRow { row: Row::new(row), to: phone(row).into(), digest: [0; 8], chain: Chain::UNKNOWN }];
     let account = Allowance::new("account", None);
     Intent { lease, kind: OperationKind::Hlr, account, rows, costs: Vec::new(), bounds: None, leave_by: None }
 }
@@ -222,5 +223,5 @@ pub(in crate::ledger) fn not_sent_after_all() -> Change {
 }
 
 pub(in crate::ledger) fn found(status: &str) -> Change {
-    Change::Found { status: status.into(), msg_id: None }
+    Change::Found { status: status.into(), msg_id: None, channel: None }
 }

@@ -13,7 +13,7 @@ use crate::ledger::{
 };
 
 /// Somebody who opted out of everything.
-fn opt_out(row: u32) -> OptOut {
+pub(super) fn opt_out(row: u32) -> OptOut {
     OptOut {
         who: phone(row).into(),
         scope: Scope::Everything,

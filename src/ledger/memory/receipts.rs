@@ -17,6 +17,8 @@ impl Contents {
         let at = Timestamp::from_millisecond(now.div_euclid(1_000)).unwrap_or(Timestamp::MAX);
         let mut opted_out = Vec::new();
         let keep = |NewReceipt { run, row, order, mut receipt, opt_out }| {
+            // An opt-out is recorded even if its receipt is not stored.
+            opted_out.extend(opt_out);
             let book = self.book_mut(run)?;
             if book.run.purged_at.is_some() {
                 return Ok(Reception::Known);
@@ -26,7 +28,6 @@ impl Contents {
             }
             let reception = keep(book.receipts.entry(row).or_default(), KeptReceipt { order, at, receipt });
             book.run.receipts += u64::from(reception == Reception::Kept);
-            opted_out.extend(opt_out.filter(|_| reception == Reception::Kept));
             Ok(reception)
         };
         let receptions = receipts.into_iter().map(keep).collect();

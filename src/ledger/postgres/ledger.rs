@@ -112,6 +112,11 @@ impl PostgresLedger {
         self.heard.version.load(Ordering::Relaxed) >= schema::WITH_FIGURES
     }
 
+    /// Whether it has a column for the channels of pipelines: not as long as its tables are those of the version before.
+    pub(super) fn keeps_chains(&self) -> bool {
+        self.heard.version.load(Ordering::Relaxed) >= schema::WITH_CHAINS
+    }
+
     /// The same, which tells how long each commit took, with the wait for other processes.
     #[must_use]
     pub fn with_commits_told(self, on_commit: OnCommit) -> Self {

@@ -6,14 +6,17 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{Connection as _, PgPool, Row as _, raw_sql};
+use sqlx::{Connection as _, PgConnection, PgPool, Row as _, raw_sql};
 
 use super::address::PostgresAddress;
 use super::dialect::storage;
 use super::schema;
+use super::sql::statement::scalar;
+use super::sql::{self, Failure};
 use super::succession::{self, Succession};
 use super::transaction;
 use crate::ledger::LedgerError;
+use crate::ledger::earlier_chains::EarlierChains;
 use crate::ledger::mark::{Mark, MarkReading};
 
 /// Connections that read, and write single records of their own: one may be at a list for long.
@@ -78,15 +81,35 @@ pub(super) async fn make(address: &PostgresAddress, version: i64) -> Result<i64,
     let failed = |error: sqlx::Error| storage(place, &error);
     let mut connection = transaction::connect(address).await.map_err(failed)?;
     let mut transaction = connection.begin().await.map_err(failed)?;
+    let before = schema::version(&mut transaction).await.map_err(failed)?;
     let made = schema::make(&mut transaction, version).await;
     made.map_err(|error| match error {
         MigrateError::Execute(error) => failed(error),
         MigrateError::VersionMissing(_) => LedgerError::TooNew { path: place.to_owned() },
         other => LedgerError::Storage { path: place.to_owned(), reason: other.to_string() },
     })?;
+    if before.is_some_and(|before| before < schema::WITH_CHAINS) && version >= schema::WITH_CHAINS {
+        let recorded = record_chains(&mut transaction).await;
+        recorded.map_err(|failure| match failure {
+            Failure::Sql(error) => failed(error),
+            Failure::Ledger(error) => error,
+        })?;
+    }
     transaction.commit().await.map_err(failed)?;
     connection.close().await.map_err(failed)?;
     Ok(version)
+}
+
+/// Records the channels of the pipelines that earlier versions sent. Those of a run without copies stay unknown.
+async fn record_chains(connection: &mut PgConnection) -> Result<(), Failure> {
+    for (run, name) in sql::runs_without_chains(&mut *connection).await? {
+        let frozen: Option<Option<Vec<u8>>> =
+            scalar("SELECT inputs FROM copies WHERE name = $1").bind(name).fetch_optional(&mut *connection).await?;
+        if let Some(chains) = frozen.flatten().and_then(|frozen| EarlierChains::read(&frozen)) {
+            sql::record_chains(&mut *connection, run, &chains).await?;
+        }
+    }
+    Ok(())
 }
 
 /// A ledger as it stands.

@@ -16,10 +16,11 @@ use super::sql::look::look;
 use super::sql::statement::{query, scalar};
 use super::sql::{Failure, Now};
 use super::transaction;
+use crate::domain::{OperationKind, Status};
 use crate::ledger::conformance::cluster::Cluster;
-use crate::ledger::conformance::scene::{Scene, single_intent};
+use crate::ledger::conformance::scene::{Scene, accepted, new_run, run_end, single_intent};
 use crate::ledger::{
-    Ledger as _, LedgerError, Permit, Receipts as _, Rows, RunFilter, RunId, Seat, Share, Shares as _, SqliteLedger,
+    Intent, Ledger as _, LedgerError, Permit, Rows, RunEnd, RunFilter, Seat, Share, Shares as _, SqliteLedger,
     Upkeep as _,
 };
 
@@ -192,19 +193,50 @@ async fn tables_of_the_version_before_are_used_as_they_are_until_somebody_has_th
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), None, "there is none");
     let at_work = PostgresLedger::open_of_the_version_before(&address, folder.path()).await.unwrap();
-    let has_figures = async || {
+    let has_chains = async || {
         let mut reader = at_work.reader().await.unwrap();
-        let there = scalar("SELECT to_regclass('campaign.figures') IS NOT NULL").fetch_one(&mut *reader).await;
-        there.unwrap()
+        let column = "SELECT count(*) = 1 FROM information_schema.columns
+             WHERE table_schema = 'campaign' AND table_name = 'envelopes' AND column_name = 'chains'";
+        let there: bool = scalar(column).fetch_one(&mut *reader).await.unwrap();
+        there
     };
-    at_work.keep_figures(RunId(1), vec![1]).await.unwrap();
     let opened_again = PostgresLedger::open(&address, folder.path()).await.unwrap();
-    assert_eq!((has_figures().await, opened_again.figures(RunId(1)).await.unwrap()), (false, None));
+    assert!(!has_chains().await && !opened_again.keeps_chains());
     assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(true));
-    assert!(has_figures().await);
+    assert!(has_chains().await);
     assert!(at_work.prove_writable().await.is_ok(), "whoever has it open goes on");
-    assert!(at_work.keeps_figures(), "and uses what is there now");
+    assert!(at_work.keeps_chains(), "and uses what is there now");
     assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upgrade_records_frozen_chains_and_has_runs_with_receipts_counted_again() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let address = PostgresAddress::parse(&cluster.database()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let earlier = PostgresLedger::open_of_the_version_before(&address, folder.path()).await.unwrap();
+    let scene = Scene::of(earlier, &new_run(1)).await;
+    let frozen =
+        r#"{"brief": {"name": "sale", "content": {"kind": "pipeline", "stages": [{"rcs": {}}, {"sms": {}}]}}}"#;
+    let mut other = transaction::connect(&address).await.unwrap();
+    query("INSERT INTO campaign.copies (name, inputs, made_at) VALUES ($1, $2, 0)")
+        .bind(scene.run.name())
+        .bind(frozen.as_bytes())
+        .execute(&mut other)
+        .await
+        .unwrap();
+    let intent = scene.intent(1, scene.mine);
+    scene.ledger.begin(Intent { kind: OperationKind::Pipeline, ..intent }).await.unwrap();
+    scene.settle(1, [accepted(), accepted()]).await;
+    scene.receive(2, Status::Expired).await;
+    let (counts, parts) = (scene.counts().await, 2);
+    scene.ledger.end(scene.mine, RunEnd { counts, parts, receipts: 1, ..run_end() }).await.unwrap();
+    assert!(scene.now().await.standing_counts().is_some());
+    PostgresLedger::upgrade(&address).await.unwrap();
+    let kept = scene.ledger.envelopes(scene.run.key, 1..=1).await.unwrap();
+    let chains: Vec<String> = kept[0].rows.iter().map(|sent| kept[0].chain(sent).to_string()).collect();
+    assert_eq!(chains, ["rcs sms"; 2], "and the record is sound");
+    assert_eq!(scene.now().await.standing_counts(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

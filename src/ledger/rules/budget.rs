@@ -1,6 +1,6 @@
 //! What runs have used of their edition's budget, and what of an envelope is within what is left.
 
-use crate::domain::{Amount, Budget, Outcome, Spending, Status};
+use crate::domain::{Amount, Budget, Chain, Outcome, Spending, Status};
 use crate::ledger::{Bound, Change, EnvelopeRecord, RowEvents, Run};
 
 /// Whose runs use one budget: those of an edition, whatever profile they go through. What goes through loopback uses nothing
@@ -79,7 +79,8 @@ pub(super) fn is_used(envelope: &EnvelopeRecord, index: usize, events: &RowEvent
     let about = envelope.rows.get(index).map_or(&[][..], |sent| events.of(sent.row));
     let about = about.iter().filter(|event| event.envelope == envelope.envelope);
     // One that is on its way may have gone out.
-    about.fold(outcome.is_none_or(is_out), |used, event| uses_after(used, &event.change))
+    let chain = envelope.rows.get(index).map_or(Chain::UNKNOWN, |sent| envelope.chain(sent));
+    about.fold(outcome.is_none_or(is_out), |used, event| uses_after(used, &event.change, chain))
 }
 
 /// Whether a message with this outcome went out, or may have.
@@ -88,10 +89,12 @@ pub(in crate::ledger) fn is_out(outcome: &Outcome) -> bool {
 }
 
 /// Whether a message uses something after something was learnt or decided about it.
-fn uses_after(used: bool, change: &Change) -> bool {
+fn uses_after(used: bool, change: &Change, chain: Chain) -> bool {
     match change {
-        // The gateway had only queued it, and then refused it.
-        Change::Found { status, .. } => status != Status::Rejected.name(),
+        // The gateway had only queued it, and then refused it; a rejection by a channel before the last one is none of that.
+        Change::Found { status, channel, .. } => {
+            status != Status::Rejected.name() || !chain.ends_with(channel.as_ref())
+        }
         Change::AssumedSent { .. } => true,
         Change::NotSent { .. } => false,
         Change::NotFound { .. } | Change::Unresolved { .. } | Change::SendAgain { .. } | Change::Retry { .. } => used,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::ledger::{
     Change, Epoch, Hold, Lease, LedgerError, LeftOut, NewNotification, NewRowEvent, Progress, RetriedRow, RetryOrder,
-    RowStates, Run, RunEnd, State, StateCounts,
+    RowStates, Run, RunEnd, StateCounts,
 };
 
 impl Run {
@@ -82,7 +82,7 @@ impl Run {
 
     /// Something was learnt or decided about its rows: where one is to be sent again, there is a run to go on with.
     pub(in crate::ledger) fn learn<'a>(&mut self, changes: impl IntoIterator<Item = &'a Change>) {
-        if changes.into_iter().any(|change| change.state() == Some(State::Planned)) {
+        if changes.into_iter().any(|change| matches!(change, Change::SendAgain { .. } | Change::Retry { .. })) {
             self.progress = Progress::Open;
         }
     }

@@ -25,7 +25,7 @@ impl Guard {
         for (index, sent) in envelope.rows.iter().enumerate() {
             let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
             // Whoever has the run by now: an intent alone may have gone out.
-            let attempt = Activity::Idle.attempt(envelope.envelope, outcome);
+            let attempt = Activity::Idle.attempt((envelope.envelope, envelope.chain(sent)), outcome);
             if !self.events.concern(sent.row) && self.events.has_message(sent.row, &[attempt], &[]) {
                 self.numbers.insert(sent.to.get());
             } else {

@@ -16,7 +16,7 @@ use super::words::parse;
 use super::written::{Head, NewEnvelope, Outcomes, has_no_outcomes, within};
 use super::{blocks, bounds, contacts, events, left_out, pace, receipts, suppression};
 use crate::domain::{Addressee, Outcome, Purpose, Row};
-use crate::ledger::pack::{unpack, unpack_costs, unpack_outcomes};
+use crate::ledger::pack::{read_chains, unpack, unpack_costs, unpack_outcomes};
 use crate::ledger::rules::{doubt, late, leaves, merge, owns, refusal, takes_slot};
 use crate::ledger::{
     Activity, Allowance, Claim, EnvelopeRecord, EnvelopeSummary, Intent, Lease, LedgerError, LeftOut, OPTED_OUT,
@@ -153,14 +153,15 @@ pub(super) async fn insert(
     looked_at: bool,
 ) -> Result<Vec<Inserted>, Failure> {
     let (run, epoch) = (lease.run.0, lease.epoch.0);
+    // The tables of the version before have no column for them.
+    let chains = envelopes.iter().any(|envelope| envelope.chains.is_some());
     let mut statement = QueryBuilder::<Database>::new(
-        "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind, costs)
-         SELECT key, given.column1, ",
+        "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind, costs",
     );
+    statement.push(if chains { ", chains" } else { "" }).push(") SELECT key, given.column1, ");
     statement.push_bind(epoch).push(", ").push_bind(now.0);
-    statement.push(
-        ", given.column2, given.column3, given.column4, given.column5, given.column6, given.column7 FROM runs CROSS JOIN (",
-    );
+    statement.push(", given.column2, given.column3, given.column4, given.column5, given.column6, given.column7");
+    statement.push(if chains { ", given.column8" } else { "" }).push(" FROM runs CROSS JOIN (");
     statement.push_values(envelopes, |mut values, envelope| {
         values
             .push_bind(i64::from(envelope.number))
@@ -170,6 +171,9 @@ pub(super) async fn insert(
             .push_bind(envelope.sum)
             .push_bind(envelope.kind.as_str())
             .push_bind(envelope.costs.as_deref());
+        if chains {
+            values.push_bind(envelope.chains.as_deref());
+        }
     });
     statement
         .push(") AS given WHERE key = ")
@@ -315,7 +319,10 @@ pub(super) fn record(row: &Record) -> Result<EnvelopeRecord, Failure> {
         // Nobody knows any more whom it went to.
         return Err(LedgerError::Damaged { what: format!("the record of envelope {}", head.envelope) }.into());
     }
-    let rows: Vec<SentRow> = unpack(packed)?;
+    let mut rows: Vec<SentRow> = unpack(packed)?;
+    if let Some(chains) = head.chains {
+        read_chains(chains, &mut rows)?;
+    }
     Ok(EnvelopeRecord {
         envelope: head.envelope,
         kind: parse(head.kind.map_or_else(|| row.try_get("kind_of_run"), Ok)?)?,

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod bounds;
+mod chains;
 mod change;
 mod contacts;
 mod days;
@@ -37,6 +38,7 @@ mod words;
 mod writer;
 mod written;
 
+pub(in crate::ledger) use chains::{record as record_chains, runs_without as runs_without_chains};
 pub(in crate::ledger) use change::{Failure, Now};
 pub(in crate::ledger) use numbers::Numbers;
 pub(in crate::ledger) use places::Proof;

@@ -15,7 +15,7 @@ use super::places::{self, Place};
 use super::runs::Stage;
 use super::writer::Work;
 use super::{envelopes, events, guard, hosts, left_out, pace, runs, stops};
-use crate::domain::MessageId;
+use crate::domain::{Chain, MessageId};
 use crate::ledger::rules::held;
 use crate::ledger::{
     Allowance, AskedRow, Block, BlockRequest, Claim, Copies, Drawn, EnvelopeRecord, EnvelopeSummary, Epoch, Hold,
@@ -123,7 +123,10 @@ impl Ledger for Adapter {
         )
     }
 
-    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
+    fn begin(&self, mut intent: Intent) -> LedgerFuture<'_, Permit> {
+        if !self.keeps_chains() {
+            intent.rows.iter_mut().for_each(|sent| sent.chain = Chain::UNKNOWN);
+        }
         let intent = Arc::new(intent);
         Box::pin(async move {
             self.be_heard(intent.lease.epoch).await?;

@@ -15,7 +15,9 @@ use super::dialect::{Adapter, Connection, Database, Record, given};
 use super::look::look;
 use super::statement::{self, query, scalar};
 use super::{envelopes, figures, hooks, runs, suppression};
-use crate::domain::{Addressee, Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, Row, Status};
+use crate::domain::{
+    Addressee, Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
+};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::pack::{pack, unpack};
 use crate::ledger::receipts::keep;
@@ -82,7 +84,10 @@ async fn receive(
     let mut stretches: BTreeMap<i64, Vec<(usize, NewReceipt)>> = BTreeMap::new();
     let forgotten = forgotten_among(connection, &receipts).await?;
     let purged = purged_among(connection, &receipts).await?;
+    let mut opted_out = Vec::new();
     for (index, mut new) in receipts.into_iter().enumerate() {
+        // An opt-out is recorded even if its receipt is not stored.
+        opted_out.extend(new.opt_out.take());
         if purged.contains(&new.run) {
             continue;
         }
@@ -92,14 +97,13 @@ async fn receive(
         stretches.entry(key(new.run, new.row.get())).or_default().push((index, new));
     }
     let mut runs: BTreeMap<RunId, i64> = BTreeMap::new();
-    let (mut changed, mut opted_out) = (Vec::new(), Vec::new());
+    let mut changed = Vec::new();
     let known = Stretch::read(&mut *connection, stretches.keys().copied()).await?;
     for (mut stretch, (_, new)) in known.into_iter().zip(stretches) {
         let before = stretch.kept;
-        for (index, NewReceipt { run, row, order, receipt, opt_out }) in new {
+        for (index, NewReceipt { run, row, order, receipt, opt_out: _ }) in new {
             receptions[index] = stretch.keep(row, KeptReceipt { order, at, receipt });
             if receptions[index] == Reception::Kept {
-                opted_out.extend(opt_out);
                 *runs.entry(run).or_default() += 1;
             }
         }
@@ -317,8 +321,20 @@ enum Detail {
     Error(String),
     Digit(String),
     Duration(u64),
-    Reply { at: Option<i64>, text: String },
-    ReplyWithMedia { at: Option<i64>, text: String, url: String, filename: Option<String>, filesize: Option<u64> },
+    Reply {
+        at: Option<i64>,
+        text: String,
+    },
+    ReplyWithMedia {
+        at: Option<i64>,
+        text: String,
+        url: String,
+        filename: Option<String>,
+        filesize: Option<u64>,
+    },
+    AskedLast,
+    /// A word for the channel that was not known when it was stored.
+    Channel(String),
 }
 
 impl Packed {
@@ -326,7 +342,14 @@ impl Packed {
         let KeptReceipt { order, at, receipt } = kept;
         let Receipt { source, status, channel, updated, msg_id, request_id, error, digit, duration, replies } = receipt;
         let mut details = Vec::new();
-        details.extend((*source == ReceiptSource::Asked).then_some(Detail::Asked));
+        details.extend(match source {
+            ReceiptSource::Webhook => None,
+            ReceiptSource::Asked => Some(Detail::Asked),
+            ReceiptSource::AskedLast => Some(Detail::AskedLast),
+        });
+        let known = channel.as_ref().and_then(ReportedChannel::known);
+        let other = channel.as_ref().filter(|_| known.is_none());
+        details.extend(other.map(|channel| Detail::Channel(channel.word().to_owned())));
         details.extend(request_id.clone().map(Detail::RequestId));
         details.extend(error.clone().map(Detail::Error));
         details.extend(digit.clone().map(Detail::Digit));
@@ -337,7 +360,7 @@ impl Packed {
             row: u8::try_from(row).unwrap_or(u8::MAX),
             order: order.unwrap_or(0),
             status: status.clone(),
-            channel: *channel,
+            channel: known,
             at: u64::try_from(at.as_millisecond()).unwrap_or(0),
             took: updated.as_ref().map(took),
             msg_id: msg_id.clone(),
@@ -349,7 +372,7 @@ impl Packed {
         let at = i64::try_from(self.at).unwrap_or(i64::MAX);
         let updated = self.took.map(|took| millisecond(at.saturating_sub(took))).transpose()?;
         let mut receipt = Receipt {
-            channel: self.channel,
+            channel: self.channel.map(ReportedChannel::Known),
             updated,
             msg_id: self.msg_id,
             ..Receipt::new(ReceiptSource::Webhook, self.status)
@@ -357,6 +380,8 @@ impl Packed {
         for detail in self.details {
             match detail {
                 Detail::Asked => receipt.source = ReceiptSource::Asked,
+                Detail::AskedLast => receipt.source = ReceiptSource::AskedLast,
+                Detail::Channel(word) => receipt.channel = ReportedChannel::from_word(&word),
                 Detail::RequestId(id) => receipt.request_id = Some(id),
                 Detail::Error(error) => receipt.error = Some(error),
                 Detail::Digit(digit) => receipt.digit = Some(digit),

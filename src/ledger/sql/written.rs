@@ -6,9 +6,9 @@ use super::change::{Failure, Now};
 use super::dialect::{self, Connection, Record};
 use super::statement::{query, small};
 use super::words::word;
-use crate::domain::{Outcome, Row};
+use crate::domain::{OperationKind, Outcome, Row};
 use crate::ledger::checksum::Checksum;
-use crate::ledger::pack::{pack, pack_costs, pack_outcomes};
+use crate::ledger::pack::{pack, pack_costs, pack_outcomes, write_chains};
 use crate::ledger::{Intent, Lease, LedgerError, Rows, RunId, SentRow};
 
 /// An envelope, ready to be written.
@@ -19,6 +19,7 @@ pub(super) struct NewEnvelope {
     pub(super) sum: i64,
     pub(super) kind: String,
     pub(super) costs: Option<Vec<u8>>,
+    pub(super) chains: Option<String>,
 }
 
 impl NewEnvelope {
@@ -26,11 +27,19 @@ impl NewEnvelope {
         let Lease { run, epoch, .. } = intent.lease;
         let (within, packed) = (within(&intent.rows), pack(&intent.rows)?);
         let (kind, costs) = (word(&intent.kind)?, pack_costs(&intent.costs)?);
+        let chains = (intent.kind == OperationKind::Pipeline).then(|| write_chains(&intent.rows)).flatten();
         let (begun_at, costs_of_head) = (now.0, costs.as_deref());
-        let head =
-            Head { run: run.0, envelope: number, epoch: epoch.0, begun_at, kind: Some(&kind), costs: costs_of_head };
+        let head = Head {
+            run: run.0,
+            envelope: number,
+            epoch: epoch.0,
+            begun_at,
+            kind: Some(&kind),
+            costs: costs_of_head,
+            chains: chains.as_deref(),
+        };
         let sum = head.sum((within.first.get(), within.last.get()), &packed).finish();
-        Ok(Self { number, within, packed, sum, kind, costs })
+        Ok(Self { number, within, packed, sum, kind, costs, chains })
     }
 }
 
@@ -51,11 +60,13 @@ pub(super) struct Head<'a> {
     pub(super) kind: Option<&'a str>,
     /// What its rows cost, packed; nothing where nobody knew.
     pub(super) costs: Option<&'a [u8]>,
+    /// The channels of its pipelines; nothing for other kinds, and if an earlier version recorded it.
+    pub(super) chains: Option<&'a str>,
 }
 
 impl Head<'_> {
     pub(super) fn sum(&self, (first, last): (u32, u32), rows: &[u8]) -> Checksum {
-        let Self { run, envelope, epoch, begun_at, kind, costs } = *self;
+        let Self { run, envelope, epoch, begun_at, kind, costs, chains } = *self;
         let sum = Checksum::of("envelopes.rows")
             .number(run)
             .number(envelope)
@@ -64,7 +75,8 @@ impl Head<'_> {
             .number(first)
             .number(last)
             .bytes(rows);
-        costs.into_iter().fold(kind.into_iter().fold(sum, Checksum::text), Checksum::bytes)
+        let sum = costs.into_iter().fold(kind.into_iter().fold(sum, Checksum::text), Checksum::bytes);
+        chains.into_iter().fold(sum, Checksum::text)
     }
 }
 
@@ -77,7 +89,16 @@ impl<'a> Head<'a> {
             begun_at: row.try_get("begun_at")?,
             kind: row.try_get("kind")?,
             costs: row.try_get("costs")?,
+            chains: chains_of(row)?,
         })
+    }
+}
+
+/// The channels of an envelope's pipelines; the tables of the version before have no column for them.
+fn chains_of(row: &Record) -> Result<Option<&str>, Failure> {
+    match row.try_get("chains") {
+        Err(sqlx::Error::ColumnNotFound(_)) => Ok(None),
+        chains => Ok(chains?),
     }
 }
 

@@ -80,6 +80,11 @@ impl SqliteLedger {
         true
     }
 
+    /// Whether it has a column for the channels of pipelines.
+    pub(super) fn keeps_chains(&self) -> bool {
+        true
+    }
+
     /// The same, which tells how long each commit took, with the wait for other processes.
     #[must_use]
     pub fn with_commits_told(self, on_commit: OnCommit) -> Self {

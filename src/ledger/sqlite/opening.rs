@@ -13,13 +13,16 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
+use super::copies;
 use super::dialect::storage;
 use super::ledger::Clock;
 use super::lock;
 use super::pen::Pen;
 use super::schema::{self, Age};
+use super::sql::{self, Failure};
 use super::turn::{self, Patience, Wait, is_busy, is_read_only};
 use crate::ledger::LedgerError;
+use crate::ledger::earlier_chains::EarlierChains;
 use crate::ledger::mark::{self, Mark, MarkFile};
 use crate::private::{self, Existing};
 
@@ -90,11 +93,33 @@ async fn migrate(connection: &mut SqliteConnection, path: &Path, patience: Patie
             Err(error) => return Err(storage(path, &error)),
         }
     };
+    let before = schema::version(&mut transaction).await.map_err(|error| storage(path, &error))?;
     schema::migrate(&mut transaction).await.map_err(|error| match error {
         MigrateError::VersionMissing(_) => LedgerError::TooNew { path: path.display().to_string() },
         other => LedgerError::Storage { path: path.display().to_string(), reason: other.to_string() },
     })?;
+    if before < schema::WITH_CHAINS {
+        record_chains(&mut transaction, path).await.map_err(|failure| failed(path, failure))?;
+    }
     transaction.commit().await.map_err(|error| storage(path, &error))
+}
+
+/// Records the channels of the pipelines that earlier versions sent. Those of a run without copies stay unknown.
+async fn record_chains(connection: &mut SqliteConnection, path: &Path) -> Result<(), Failure> {
+    for (run, name) in sql::runs_without_chains(&mut *connection).await? {
+        let frozen = copies::of(path, &name).await.ok();
+        if let Some(chains) = frozen.and_then(|copies| EarlierChains::read(copies.inputs())) {
+            sql::record_chains(&mut *connection, run, &chains).await?;
+        }
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, failure: Failure) -> LedgerError {
+    match failure {
+        Failure::Sql(error) => storage(path, &error),
+        Failure::Ledger(error) => error,
+    }
 }
 
 /// The connection that writes, and the mark that follows it.

@@ -5,7 +5,7 @@ use roaring::RoaringBitmap;
 
 use super::ways::Ways;
 use super::{Arrived, RunFigures};
-use crate::domain::{Outcome, Row};
+use crate::domain::{FALLBACK_NOT_REPORTED, Outcome, Row};
 use crate::ledger::{Activity, CANCELLED, Change, KeptReceipt, LeftOut, Run, State};
 use crate::manifest::Brief;
 use crate::report::row_records::RowRecord;
@@ -102,6 +102,9 @@ impl<'f> Fold<'f> {
 
 /// Why a row was refused or did not arrive: in the gateway's words where it said any.
 fn why_failed(record: &RowRecord) -> &str {
+    if record.lacks_fallback() {
+        return FALLBACK_NOT_REPORTED;
+    }
     let told = record.told.as_ref().map(|told| &told.last.receipt);
     if let Some(receipt) = told.filter(|receipt| receipt.status.is_failure()) {
         return receipt.error.as_deref().filter(|error| !error.trim().is_empty()).unwrap_or(receipt.status.name());

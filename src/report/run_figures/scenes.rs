@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use proptest::prelude::*;
 
-use crate::domain::{Channel, Endpoint, OperationKind, Outcome, Phone, Receipt, ReceiptSource, Row, Status};
+use crate::domain::{
+    Chain, Channel, Endpoint, OperationKind, Outcome, Phone, Receipt, ReceiptSource, ReportedChannel, Row, Status,
+};
 use crate::ledger::memory::{Contents, MemoryLedger};
 use crate::ledger::{
     Allowance, Heed, Intent, Ledger as _, LeftOut, NewReceipt, NewRun, Permit, Receipts as _, Run, RunFilter, SentRow,
@@ -89,7 +91,7 @@ pub(crate) async fn scene(fates: &[Fate]) -> (MemoryLedger, Run) {
             lease,
             kind: OperationKind::ViberSms,
             account: Allowance::new("main", None),
-            rows: vec![SentRow { row, to, digest: [0; 8] }],
+            rows: vec![SentRow { row, to, digest: [0; 8], chain: Chain::UNKNOWN }],
             costs: vec!["0.8".parse().unwrap()],
             bounds: None,
             leave_by: None,
@@ -104,7 +106,7 @@ pub(crate) async fn scene(fates: &[Fate]) -> (MemoryLedger, Run) {
             row,
             order: None,
             receipt: Receipt {
-                channel: *channel,
+                channel: channel.map(ReportedChannel::Known),
                 error: error.clone(),
                 ..Receipt::new(ReceiptSource::Webhook, status.clone())
             },

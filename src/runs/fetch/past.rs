@@ -8,7 +8,7 @@ use crate::ledger::{Progress, Run};
 use crate::manifest::{PastPeople, Recipients};
 use crate::report::{is_owned, plural, write_past_people};
 use crate::runs::exclude::runs_meant;
-use crate::runs::{Adapters, Error, Event, Inputs, find, poll, reconcile};
+use crate::runs::{Adapters, Error, Event, Inputs, Polling, find, poll, reconcile};
 
 /// How long is asked about messages that have no end yet, before their people are chosen.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -65,7 +65,7 @@ pub(in crate::runs) async fn reconcile_past(adapters: &Adapters, inputs: &Inputs
 /// Asks; a gateway that does not answer is no reason not to go on with what is known.
 async fn ask(adapters: &Adapters, run: Run) {
     let name = run.name();
-    if let Err(error) = poll(adapters, &run, LONGEST).await {
+    if let Err(error) = poll(adapters, &run, Polling::Open, LONGEST).await {
         tracing::warn!(run = name, "not asked about what has no end yet: {error:?}");
     }
     if let Err(error) = reconcile(adapters, run).await {

@@ -149,7 +149,8 @@ fn outcome_words(words: &Words, outcome: &Outcome) -> (String, Option<String>) {
 }
 
 fn receipt_words(words: &Words, receipt: &Receipt) -> (String, Option<String>) {
-    let channel = receipt.channel.map(|channel| words.kind("channel", channel.name()).unwrap_or(channel.name()));
+    let channel =
+        receipt.channel.as_ref().map(|channel| words.kind("channel", channel.word()).unwrap_or(channel.word()));
     let status = receipt.status.name();
     let what = match channel {
         Some(channel) => words.say_with("pages.receipt-of", &[("what", status), ("channel", channel)]),

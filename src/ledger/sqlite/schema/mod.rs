@@ -34,6 +34,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("what it was put back from", people::BACKUP),
         ("shares", sending::SHARES),
         ("figures of runs", sending::FIGURES),
+        ("channels of pipelines", sending::CHAINS),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
@@ -52,18 +53,26 @@ pub(super) enum Age {
     Newer,
 }
 
-/// How old the schema of a database is; takes no turn to write.
-pub(super) async fn age(connection: &mut SqliteConnection) -> sqlx::Result<Age> {
+/// The first version whose envelopes know the channels of pipelines.
+pub(super) const WITH_CHAINS: i64 = 24;
+
+/// The version of the schema of a database; 0 if it has no tables. Takes no turn to write.
+pub(super) async fn version(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
     let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
         .fetch_one(&mut *connection)
         .await?;
     if kept == 0 {
-        return Ok(Age::Older);
+        return Ok(0);
     }
     let last: Option<i64> =
         sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(connection).await?;
+    Ok(last.unwrap_or(0))
+}
+
+/// How old the schema of a database is; takes no turn to write.
+pub(super) async fn age(connection: &mut SqliteConnection) -> sqlx::Result<Age> {
     let newest = i64::try_from(migrations().len()).unwrap_or(i64::MAX);
-    Ok(match last.unwrap_or(0).cmp(&newest) {
+    Ok(match version(connection).await?.cmp(&newest) {
         Ordering::Less => Age::Older,
         Ordering::Equal => Age::Newest,
         Ordering::Greater => Age::Newer,

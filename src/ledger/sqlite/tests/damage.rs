@@ -5,6 +5,7 @@ use std::path::Path;
 use sqlx::Row as _;
 
 use super::*;
+use crate::domain::Chain;
 use crate::ledger::sqlite::schema::migrations;
 use crate::ledger::{Author, Change, NewRowEvent};
 
@@ -103,7 +104,8 @@ async fn a_table_that_lost_records_is_told_to_whoever_only_looks_and_is_looked_a
 async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
     let Scene { scene: Parts { ledger, mine, .. }, folder } = Scene::new().await;
     for envelope in 1..=3 {
-        let row = SentRow { row: Row::new(envelope + 1), to: phone(envelope).into(), digest: [0; 8] };
+        let row =
+            SentRow { row: Row::new(envelope + 1), to: phone(envelope).into(), digest: [0; 8], chain: Chain::UNKNOWN };
         let account = Allowance::new("account", None);
         let intent = Intent {
             lease: mine,

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::*;
+use crate::domain::{Chain, ReportedChannel};
 use crate::ledger::pack::{pack, pack_outcomes, unpack, unpack_outcomes};
 use crate::ledger::{Author, Change};
 
@@ -59,7 +60,11 @@ fn each_outcome_has_the_bytes_that_ledgers_hold() {
 
 #[test]
 fn each_change_has_the_bytes_that_ledgers_hold() {
-    let found = Change::Found { status: "Delivered".into(), msg_id: Some(MsgId::Text("ab-7".into())) };
+    let found = Change::Found { status: "Delivered".into(), msg_id: Some(MsgId::Text("ab-7".into())), channel: None };
+    let found_on = |channel| {
+        let channel = ReportedChannel::from_word(channel);
+        Change::Found { status: "EXPIRED".into(), msg_id: None, channel }
+    };
     let why = Some("called".to_owned());
     are_stored::<Change>(&[
         (found, b"\x00\x09Delivered\x01\x01\x04ab-7"),
@@ -69,12 +74,13 @@ fn each_change_has_the_bytes_that_ledgers_hold() {
         (Change::NotSent { by: policy(), why: None }, b"\x04\x01\x18on_in_doubt: assume_sent\x00"),
         (Change::SendAgain { by: person(), why }, b"\x05\x00\x05olena\x01\x06called"),
         (Change::Retry { by: person(), order: 2 }, b"\x06\x00\x05olena\x02"),
+        (found_on("viber"), b"\x07\x07EXPIRED\x00\x05viber"),
     ]);
 }
 
 #[test]
 fn the_rows_and_outcomes_of_an_envelope_have_the_bytes_that_ledgers_hold() {
-    let rows = [SentRow { row: Row::new(300), to: phone(2).into(), digest: *b"digested" }];
+    let rows = [SentRow { row: Row::new(300), to: phone(2).into(), digest: *b"digested", chain: Chain::UNKNOWN }];
     let packed = b"\x01\xac\x02\xd2\xa2\x90\xbd\x89\x0bdigested";
     assert_eq!(pack(&rows).unwrap(), packed);
     assert_eq!(unpack::<SentRow>(packed).unwrap(), rows);

@@ -1,0 +1,287 @@
+//! The state of one message, folded from what was learned, decided and reported about it. Pure.
+//!
+//! A delivery on any channel wins over every failure, in any order and with any timestamps: channels report by different
+//! clocks. A failure is final only if it speaks for the whole message (contract 6.2).
+
+use super::{Change, KeptReceipt, State};
+use crate::domain::{Arrival, Chain, Receipt, ReceiptSource, Status};
+
+/// The state of a message while its events and receipts are added, in the order in which they were recorded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MessageState {
+    pub(super) state: State,
+    /// The channels of the message, as it was sent.
+    chain: Chain,
+    /// The state that a retry replaced by a new message, until something else is known.
+    pub(super) before_retry: Option<State>,
+    /// Whether a receipt was added.
+    has_receipts: bool,
+}
+
+impl MessageState {
+    /// A message in this state that was sent on these channels.
+    pub(super) fn new(state: State, chain: Chain) -> Self {
+        Self { state, chain, before_retry: None, has_receipts: false }
+    }
+
+    /// Adds something that was learned or decided; returns whether it fits what was known before.
+    pub(super) fn add_change(&mut self, change: &Change) -> bool {
+        let at_intake = match change {
+            Change::Found { status, .. } => self.is_refused_at_intake(&Status::from_name(status)),
+            _ => false,
+        };
+        if !change.fits(self.state, self.chain) {
+            return false;
+        }
+        self.before_retry = matches!(change, Change::Retry { .. }).then_some(self.state);
+        self.state = if at_intake { State::Failed } else { change.state(self.chain).unwrap_or(self.state) };
+        true
+    }
+
+    /// Adds a receipt; returns whether it changed the state.
+    pub(super) fn add_receipt(&mut self, kept: &KeptReceipt) -> bool {
+        let arrival = self.arrival(&kept.receipt);
+        self.has_receipts = true;
+        let next = match arrival {
+            Arrival::Pending => State::Accepted,
+            Arrival::Delivered => State::Delivered,
+            Arrival::Read => State::Read,
+            Arrival::Failed => State::Failed,
+        };
+        let fits = match (self.state, arrival) {
+            // The failure of the old message is the reason for the new one.
+            (State::Planned, Arrival::Pending | Arrival::Failed) if self.before_retry.is_some() => false,
+            // Proof that it was sent wins over every conclusion.
+            (State::Planned, _) | (State::Sending, Arrival::Pending) => true,
+            (State::Queued, Arrival::Pending) => false,
+            _ => self.state.can_become(next),
+        };
+        if fits {
+            (self.state, self.before_retry) = (next, None);
+        }
+        fits
+    }
+
+    /// What a receipt reports of the whole message.
+    fn arrival(&self, receipt: &Receipt) -> Arrival {
+        match receipt.status.arrival() {
+            Arrival::Failed if !self.is_final_failure(receipt) => Arrival::Pending,
+            arrival => arrival,
+        }
+    }
+
+    /// Whether the failure that a receipt reports is that of the whole message, and not of one channel before the next.
+    fn is_final_failure(&self, receipt: &Receipt) -> bool {
+        self.is_refused_at_intake(&receipt.status)
+            || receipt.source == ReceiptSource::AskedLast
+            || self.chain.ends_with(receipt.channel.as_ref())
+    }
+
+    /// Whether a queued message is refused before any channel was tried (contract 6.5), whatever channel is named.
+    fn is_refused_at_intake(&self, status: &Status) -> bool {
+        self.state == State::Queued && !self.has_receipts && *status == Status::Rejected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::{Channel, OperationKind, ReportedChannel};
+
+    const VIBER_SMS: OperationKind = OperationKind::ViberSms;
+
+    fn receipt(channel: &str, status: Status, second: i64) -> KeptReceipt {
+        let at = Timestamp::from_second(second).unwrap();
+        let receipt = Receipt {
+            updated: Some(at),
+            channel: ReportedChannel::from_word(channel),
+            ..Receipt::new(ReceiptSource::Webhook, status)
+        };
+        KeptReceipt { order: None, at, receipt }
+    }
+
+    /// The state of a message after these receipts.
+    fn after(state: State, chain: impl Into<Chain>, receipts: &[KeptReceipt]) -> State {
+        let mut message = MessageState::new(state, chain.into());
+        for receipt in receipts {
+            message.add_receipt(receipt);
+        }
+        message.state
+    }
+
+    fn statuses() -> impl Strategy<Value = Status> {
+        let other = Just(Status::Other("PAUSED".into()));
+        prop_oneof![proptest::sample::select(Status::KNOWN.to_vec()), other]
+    }
+
+    fn channels() -> impl Strategy<Value = &'static str> {
+        proptest::sample::select(vec!["", "viber", "sms", "rcs", "MAX"])
+    }
+
+    fn receipts() -> impl Strategy<Value = Vec<KeptReceipt>> {
+        let receipt =
+            (channels(), statuses(), 0_i64..100).prop_map(|(channel, status, at)| receipt(channel, status, at));
+        proptest::collection::vec(receipt, 0..8)
+    }
+
+    fn kinds() -> impl Strategy<Value = OperationKind> {
+        proptest::sample::select(vec![
+            OperationKind::Sms,
+            VIBER_SMS,
+            OperationKind::RcsViberSms,
+            OperationKind::Pipeline,
+        ])
+    }
+
+    proptest! {
+        #[test]
+        fn state_only_moves_forward_in_any_order(
+            receipts in receipts(),
+            kind in kinds(),
+            state in proptest::sample::select(State::ALL.to_vec()),
+        ) {
+            let mut known = state;
+            for end in 1..=receipts.len() {
+                let next = after(state, kind, &receipts[..end]);
+                let forward = next == known || match known {
+                    State::Planned => next.has_operation(),
+                    State::Accepted | State::Queued => matches!(next, State::Delivered | State::Read | State::Failed),
+                    State::Failed | State::Rejected => matches!(next, State::Delivered | State::Read),
+                    State::Delivered => next == State::Read,
+                    State::Sending | State::InDoubt | State::Unresolved | State::AssumedSent | State::NotSent =>
+                        matches!(next, State::Accepted | State::Delivered | State::Read | State::Failed),
+                    State::Skipped | State::Invalid | State::Read => false,
+                };
+                prop_assert!(forward, "{known} -> {next}");
+                known = next;
+            }
+        }
+
+        #[test]
+        fn delivery_wins_over_failures_in_any_order(
+            (receipts, shuffled) in receipts().prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle())),
+            kind in kinds(),
+        ) {
+            let best = receipts.iter().map(|kept| kept.receipt.status.arrival());
+            let expected = best.fold(None, |best, arrival| match (best, arrival) {
+                (_, Arrival::Read) | (Some(State::Read), _) => Some(State::Read),
+                (_, Arrival::Delivered) => Some(State::Delivered),
+                (best, Arrival::Pending | Arrival::Failed) => best,
+            });
+            for receipts in [receipts, shuffled] {
+                let state = after(State::Accepted, kind, &receipts);
+                match expected {
+                    Some(expected) => prop_assert_eq!(state, expected),
+                    None => prop_assert!(matches!(state, State::Accepted | State::Failed)),
+                }
+            }
+        }
+
+        #[test]
+        fn failure_is_final_only_if_it_ends_the_chain(receipts in receipts(), kind in kinds()) {
+            let ends = |kept: &KeptReceipt| {
+                let chain = Chain::from(kind);
+                kept.receipt.status.is_failure() && chain.ends_with(kept.receipt.channel.as_ref())
+            };
+            let failed = after(State::Accepted, kind, &receipts) == State::Failed;
+            prop_assert!(!failed || receipts.iter().any(ends));
+        }
+    }
+
+    #[test]
+    fn state_of_a_chain_follows_the_table_of_receipts() {
+        use Status::{Accepted, Delivered, Expired, Queued, Read, Replied, Undeliverable};
+        let cases: [(&[(&str, Status, i64)], State); 12] = [
+            (&[("viber", Undeliverable, 5), ("sms", Delivered, 5)], State::Delivered),
+            (&[("viber", Expired, 10), ("sms", Delivered, 9)], State::Delivered),
+            (&[("viber", Expired, 50), ("viber", Delivered, 5)], State::Delivered),
+            (&[("viber", Expired, 50), ("viber", Read, 5)], State::Read),
+            (&[("viber", Expired, 50), ("viber", Replied, 5)], State::Read),
+            (&[("viber", Expired, 2), ("sms", Read, 4), ("sms", Delivered, 3)], State::Read),
+            (&[("viber", Expired, 2)], State::Accepted),
+            (&[("viber", Expired, 2), ("sms", Accepted, 3)], State::Accepted),
+            (&[("viber", Expired, 2), ("sms", Queued, 3)], State::Accepted),
+            (&[("viber", Undeliverable, 2), ("sms", Undeliverable, 3)], State::Failed),
+            (&[("sms", Undeliverable, 3)], State::Failed),
+            (&[("sms", Undeliverable, 3), ("viber", Delivered, 1)], State::Delivered),
+        ];
+        for (reported, expected) in cases {
+            let receipts: Vec<KeptReceipt> =
+                reported.iter().map(|(channel, status, at)| receipt(channel, status.clone(), *at)).collect();
+            assert_eq!(after(State::Accepted, VIBER_SMS, &receipts), expected, "{reported:?}");
+            let queued = if expected == State::Accepted { State::Queued } else { expected };
+            assert_eq!(after(State::Queued, VIBER_SMS, &receipts), queued, "{reported:?}, queued");
+        }
+    }
+
+    #[test]
+    fn failure_of_a_channel_outside_the_chain_is_not_final() {
+        for (kind, channel, state) in [
+            (OperationKind::Sms, "viber", State::Accepted),
+            (OperationKind::Sms, "sms", State::Failed),
+            (OperationKind::Sms, "", State::Failed),
+            (VIBER_SMS, "rcs", State::Accepted),
+            (VIBER_SMS, "MAX", State::Accepted),
+            (VIBER_SMS, "", State::Failed),
+            (OperationKind::Pipeline, "sms", State::Accepted),
+            (OperationKind::Pipeline, "", State::Failed),
+        ] {
+            let told = [receipt(channel, Status::Expired, 1)];
+            assert_eq!(after(State::Accepted, kind, &told), state, "{kind} {channel}");
+        }
+        let chain = Chain::of([Channel::Telegram, Channel::Voice]);
+        assert_eq!(after(State::Accepted, chain, &[receipt("voice", Status::Expired, 1)]), State::Failed);
+    }
+
+    #[test]
+    fn first_rejection_of_a_queued_message_is_final_on_any_channel() {
+        let rejected = receipt("viber", Status::Rejected, 1);
+        let routing = receipt("viber", Status::Routing, 0);
+        assert_eq!(after(State::Queued, VIBER_SMS, &[rejected.clone()]), State::Failed);
+        assert_eq!(after(State::Queued, VIBER_SMS, &[routing, rejected.clone()]), State::Queued);
+        assert_eq!(after(State::Accepted, VIBER_SMS, &[rejected]), State::Accepted);
+        assert_eq!(after(State::Queued, VIBER_SMS, &[receipt("viber", Status::Expired, 1)]), State::Queued);
+    }
+
+    #[test]
+    fn last_question_makes_a_failure_final() {
+        let viber = receipt("viber", Status::Expired, 1);
+        let asked = |status| {
+            let mut kept = receipt("viber", status, 1);
+            kept.receipt.source = ReceiptSource::AskedLast;
+            kept
+        };
+        assert_eq!(after(State::Accepted, VIBER_SMS, &[viber.clone(), asked(Status::Expired)]), State::Failed);
+        assert_eq!(after(State::Queued, VIBER_SMS, &[viber.clone(), asked(Status::Accepted)]), State::Queued);
+        let late = receipt("sms", Status::Delivered, 0);
+        assert_eq!(after(State::Accepted, VIBER_SMS, &[viber, asked(Status::Expired), late]), State::Delivered);
+    }
+
+    #[test]
+    fn pending_receipt_proves_a_row_in_doubt_and_changes_nothing_else() {
+        for told in [receipt("sms", Status::Routing, 1), receipt("viber", Status::Expired, 1)] {
+            for doubtful in [State::InDoubt, State::Unresolved, State::AssumedSent, State::NotSent, State::Sending] {
+                assert_eq!(after(doubtful, VIBER_SMS, &[told.clone()]), State::Accepted, "{doubtful}");
+            }
+            for known in [State::Queued, State::Accepted, State::Delivered, State::Read, State::Failed, State::Rejected]
+            {
+                assert_eq!(after(known, VIBER_SMS, &[told.clone()]), known);
+            }
+        }
+    }
+
+    #[test]
+    fn retried_message_takes_only_a_delivery_of_the_old_one() {
+        let told = |status| {
+            let mut message = MessageState::new(State::Planned, OperationKind::Sms.into());
+            message.before_retry = Some(State::Failed);
+            message.add_receipt(&receipt("sms", status, 1)).then_some(message.state)
+        };
+        assert_eq!(told(Status::Rejected), None);
+        assert_eq!(told(Status::Routing), None);
+        assert_eq!(told(Status::Delivered), Some(State::Delivered));
+    }
+}

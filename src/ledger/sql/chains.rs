@@ -1,0 +1,73 @@
+//! The one-time recording of the channels of pipelines that earlier versions sent.
+
+use super::change::Failure;
+use super::dialect::Connection;
+use super::envelopes;
+use super::statement::query;
+use super::written::Head;
+use crate::domain::OperationKind;
+use crate::ledger::earlier_chains::EarlierChains;
+use crate::ledger::pack::write_chains;
+use crate::ledger::{LedgerError, RunId};
+use sqlx::Row as _;
+
+/// Envelopes that are read at once.
+const BLOCK: u32 = 256;
+
+/// The runs, with their names, that may have sent pipelines whose channels are not recorded.
+pub(in crate::ledger) async fn runs_without(connection: &mut Connection) -> Result<Vec<(RunId, String)>, Failure> {
+    let runs = query(
+        "SELECT runs.key, campaign, number FROM runs WHERE purged_at IS NULL AND EXISTS (
+             SELECT 1 FROM envelopes WHERE run = runs.key AND COALESCE(envelopes.kind, runs.kind) = $1)
+         ORDER BY runs.key",
+    )
+    .bind(OperationKind::Pipeline.name())
+    .fetch_all(connection)
+    .await?;
+    let named = |run: &super::dialect::Record| {
+        let (campaign, number): (String, i64) = (run.try_get(1)?, run.try_get(2)?);
+        Ok((RunId(run.try_get(0)?), format!("{campaign}@{number}")))
+    };
+    runs.iter().map(named).collect()
+}
+
+/// Records the channels of a run's pipelines as it froze them; a damaged envelope keeps unknown ones.
+pub(in crate::ledger) async fn record(
+    connection: &mut Connection,
+    run: RunId,
+    frozen: &EarlierChains,
+) -> Result<(), Failure> {
+    let mut next: u32 = 1;
+    loop {
+        let records = query(envelopes::WHOLE)
+            .bind(run.0)
+            .bind(i64::from(next))
+            .bind(i64::from(next.saturating_add(BLOCK)))
+            .fetch_all(&mut *connection)
+            .await?;
+        let Some(last) = records.last() else { return Ok(()) };
+        next = Head::of(last)?.envelope.saturating_add(1);
+        for row in &records {
+            let mut envelope = match envelopes::record(row) {
+                Ok(envelope) => envelope,
+                Err(Failure::Ledger(LedgerError::Damaged { .. })) => continue,
+                Err(error) => return Err(error),
+            };
+            if envelope.kind != OperationKind::Pipeline {
+                continue;
+            }
+            frozen.give(&mut envelope.rows);
+            let chains = write_chains(&envelope.rows);
+            let (head, packed) = (Head::of(row)?, row.try_get::<&[u8], _>("rows")?);
+            let within = (super::statement::small(row, "first_row")?, super::statement::small(row, "last_row")?);
+            let sum = Head { chains: chains.as_deref(), ..head }.sum(within, packed).finish();
+            query("UPDATE envelopes SET chains = $1, rows_sum = $2 WHERE run = $3 AND envelope = $4")
+                .bind(chains)
+                .bind(sum)
+                .bind(run.0)
+                .bind(i64::from(envelope.envelope))
+                .execute(&mut *connection)
+                .await?;
+        }
+    }
+}

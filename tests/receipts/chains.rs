@@ -1,0 +1,428 @@
+//! Delivery status of messages that fall back from one channel to the next, by webhook and by `status`, and what `retry` sends.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::{Hooked, operations};
+use crate::support::{Answer, Clock, Draft, Finished, Folder, Gateway, Process, Server, accepted, campaign};
+
+const VIBER_SMS: &str = "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";
+const SMS_VIBER: &str = "  - sms: { signature: OlenaCo, message: Hi }\n  - viber: { signature: OlenaCo, message: Hi }";
+const RCS_VIBER_SMS: &str = "  - rcs: { signature: OlenaCo, message: Hi, image: https://shop.example/1.png, \
+    button: Buy, link: https://shop.example }
+  - viber: { signature: OlenaCo, message: Hi }
+  - sms: { signature: OlenaCo, message: Hi }";
+
+/// A report of a gateway: the channel, its status, and the minute of its clock.
+type Report = (&'static str, &'static str, u32);
+
+/// Reports in the order in which they come, with the state of the row after them.
+const TABLE: &[(&[Report], &str)] = &[
+    (&[("viber", "UNDELIVERABLE", 5), ("sms", "DELIVERED", 5)], "delivered"),
+    (&[("viber", "EXPIRED", 10), ("sms", "DELIVERED", 9)], "delivered"),
+    (&[("viber", "EXPIRED", 50), ("viber", "DELIVERED", 5)], "delivered"),
+    (&[("viber", "EXPIRED", 50), ("viber", "READ", 5)], "read"),
+    (&[("viber", "EXPIRED", 50), ("viber", "REPLIED", 5)], "read"),
+    (&[("viber", "EXPIRED", 2), ("sms", "READ", 4), ("sms", "DELIVERED", 3)], "read"),
+    (&[("viber", "EXPIRED", 2)], "accepted"),
+    (&[("viber", "EXPIRED", 2), ("sms", "ACCEPTED", 3)], "accepted"),
+    (&[("viber", "EXPIRED", 2), ("sms", "QUEUED", 3)], "accepted"),
+    (&[("viber", "UNDELIVERABLE", 2), ("sms", "UNDELIVERABLE", 3)], "failed"),
+    (&[("sms", "UNDELIVERABLE", 3)], "failed"),
+    (&[("", "EXPIRED", 3)], "failed"),
+    (&[("", "EXPIRED", 3), ("viber", "DELIVERED", 1)], "delivered"),
+    (&[("rcs", "EXPIRED", 3)], "accepted"),
+    (&[("MAX", "EXPIRED", 3)], "accepted"),
+    (&[("MAX", "EXPIRED", 3), ("MAX", "DELIVERED", 2)], "delivered"),
+];
+
+/// The same for `rcs`, `viber`, `sms`.
+const THREE_CHANNELS: &[(&[Report], &str)] = &[
+    (&[("rcs", "UNDELIVERABLE", 1)], "accepted"),
+    (&[("rcs", "UNDELIVERABLE", 1), ("viber", "EXPIRED", 2)], "accepted"),
+    (&[("viber", "EXPIRED", 2), ("rcs", "UNDELIVERABLE", 1), ("sms", "SIM FULL", 0)], "failed"),
+    (&[("sms", "SIM FULL", 3), ("viber", "EXPIRED", 2), ("rcs", "UNDELIVERABLE", 1)], "failed"),
+    (&[("rcs", "UNDELIVERABLE", 9), ("viber", "DELIVERED", 2), ("sms", "EXPIRED", 5)], "delivered"),
+    (&[("sms", "SIM FULL", 9), ("rcs", "READ", 1)], "read"),
+];
+
+/// What a gateway tells of a message by webhook.
+fn body((channel, status, minute): &Report) -> String {
+    let mut told = json!({"status": status, "updated": format!("2026-11-22T10:{minute:02}:00+02:00")});
+    if !channel.is_empty() {
+        told["type"] = (*channel).into();
+    }
+    told.to_string()
+}
+
+/// A gateway that takes everything, denies what it never took, and reports what the story says of the rest.
+struct Reporting {
+    gateway: Gateway,
+    report: Arc<Mutex<Option<Report>>>,
+}
+
+impl Reporting {
+    fn new() -> Self {
+        let (sent, report) = (Arc::new(Mutex::new(BTreeSet::new())), Arc::new(Mutex::new(None::<Report>)));
+        let (known, reported) = (Arc::clone(&sent), Arc::clone(&report));
+        let gateway = Gateway::always(Answer::items(move |operation| {
+            sent.lock().expect("a set").insert(operation["id"].to_string());
+            accepted(operation)
+        }))
+        .with_statuses(move |question| {
+            let id = question["id"].to_string();
+            match *reported.lock().expect("a report") {
+                Some(report) if known.lock().expect("a set").contains(&id) => {
+                    let mut data: Value = serde_json::from_str(&body(&report)).expect("JSON");
+                    (data["id"], data["msg_id"]) = (id.into(), "9".into());
+                    json!({"success": true, "data": data})
+                }
+                _ => json!({"success": false, "error": "no such message"}),
+            }
+        });
+        Self { gateway, report }
+    }
+
+    /// What it reports of every message from now on; nothing makes it deny them.
+    fn reports(&self, report: impl Into<Option<Report>>) {
+        *self.report.lock().expect("a report") = report.into();
+    }
+}
+
+/// Tells all rows of a table by webhook, and compares their states.
+fn follows(table: &[(&[Report], &str)], draft: Draft, expected: impl Fn(&'static str) -> &'static str) {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(draft.to(table.len()).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&["--offline"]);
+    let operations = operations(&gateway);
+    for (operation, (reports, _)) in operations.iter().zip(table) {
+        for report in *reports {
+            assert_eq!(hooked.tell(operation, &body(report)), 200);
+        }
+    }
+    let states: Vec<&str> = table.iter().map(|(_, state)| expected(state_word(state))).collect();
+    assert_eq!(hooked.results().states(), states);
+    drop(server);
+}
+
+/// The word with the lifetime of the program.
+fn state_word(state: &str) -> &'static str {
+    ["accepted", "delivered", "read", "failed"].into_iter().find(|word| *word == state).expect("a state")
+}
+
+#[test]
+fn webhooks_of_a_chain_follow_the_table() {
+    follows(TABLE, campaign().channels(VIBER_SMS), |state| state);
+}
+
+#[test]
+fn webhooks_of_three_channels_follow_the_table() {
+    follows(THREE_CHANNELS, campaign().channels(RCS_VIBER_SMS), |state| state);
+}
+
+#[test]
+fn webhooks_of_an_asynchronous_chain_leave_it_queued() {
+    let queued = |state| if state == "accepted" { "queued" } else { state };
+    follows(TABLE, campaign().channels(VIBER_SMS).asynchronous(), queued);
+}
+
+#[test]
+fn rejection_before_any_other_receipt_is_one_at_intake() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(2).channels(VIBER_SMS).asynchronous().through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&["--offline"]);
+    let operations = operations(&gateway);
+    assert_eq!(hooked.tell(&operations[0], &body(&("viber", "REJECTED", 1))), 200);
+    assert_eq!(hooked.tell(&operations[1], &body(&("viber", "ROUTING", 1))), 200);
+    assert_eq!(hooked.tell(&operations[1], &body(&("viber", "REJECTED", 1))), 200);
+    assert_eq!(hooked.results().states(), ["failed", "queued"]);
+    // What intake refused reached nobody, so that the gateway is not asked.
+    let told = hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(0);
+    assert!(!told.stderr.contains("before retrying"), "{}", told.stderr);
+    assert_eq!(gateway.phones().len(), 3);
+    drop(server);
+}
+
+#[test]
+fn pipeline_falls_back_in_the_order_of_its_own_variant() {
+    let gateway = Gateway::accepting();
+    let variants = format!(
+        "variants:\n  first: {{ share: 50% }}\n  other:\n    share: 50%\n    channels:\n{}\n",
+        SMS_VIBER.replace("  - ", "      - ")
+    );
+    let hooked = Hooked::write(campaign().to(40).channels(SMS_VIBER_VOICE).top(variants.trim_end()).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operations = operations(&gateway);
+    for operation in &operations {
+        assert_eq!(hooked.tell(operation, &body(&("viber", "EXPIRED", 1))), 200);
+    }
+    let results = hooked.results();
+    let state_of: std::collections::BTreeMap<_, _> =
+        results.rows.iter().map(|row| (row["to"].clone(), row["state"].clone())).collect();
+    let mut seen = BTreeSet::new();
+    for operation in &operations {
+        let last = operation["pipeline"].as_array().and_then(|channels| channels.last()).expect("a pipeline");
+        let expected = if last == "viber" { "failed" } else { "accepted" };
+        assert_eq!(state_of[&operation["phone"].to_string()], expected, "{operation}");
+        seen.insert(expected);
+    }
+    assert_eq!(seen.len(), 2, "both variants were sent");
+    drop(server);
+}
+
+const SMS_VIBER_VOICE: &str = "  - sms: { signature: OlenaCo, message: Hi }
+  - viber: { signature: OlenaCo, message: Hi }
+  - voice: { message: \"Code {{ phone }}\", gender: female, language: uk-UA, name: uk-UA-Standard-A }";
+
+#[test]
+fn answers_to_status_follow_the_table() {
+    for (channels, table) in [(VIBER_SMS, TABLE), (RCS_VIBER_SMS, THREE_CHANNELS)] {
+        for (reports, state) in table {
+            let reporting = Reporting::new();
+            let sale = campaign().to(1).channels(channels).through(&reporting.gateway).write();
+            sale.run(&[]).exits(0);
+            for report in *reports {
+                reporting.reports(*report);
+                sale.campaign(&["reconcile", "sale", "--all"]);
+            }
+            // A message that failed or was delivered has its end, and is not asked about again.
+            let (decided, known) = (|report: &&Report| ends(report, channels), reports.iter());
+            let expected = known.clone().find(decided).map_or("accepted", |report| end(report));
+            assert_eq!(sale.results().states(), [expected], "{reports:?} {state}");
+        }
+    }
+}
+
+/// Whether a report is the end of a message on these channels.
+fn ends((channel, status, _): &Report, channels: &str) -> bool {
+    let last = if channels.ends_with("sms: { signature: OlenaCo, message: Hi }") { "sms" } else { "viber" };
+    match *status {
+        "DELIVERED" | "READ" | "REPLIED" => true,
+        "ACCEPTED" | "QUEUED" => false,
+        _ => channel.is_empty() || *channel == last,
+    }
+}
+
+fn end((_, status, _): &Report) -> &'static str {
+    match *status {
+        "DELIVERED" => "delivered",
+        "READ" | "REPLIED" => "read",
+        _ => "failed",
+    }
+}
+
+#[test]
+fn channels_failure_stands_in_gateway_status_without_an_error() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(2).channels(VIBER_SMS).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operations = operations(&gateway);
+    let expired = json!({"type": "viber", "status": "EXPIRED", "error": "Lifetime ended"}).to_string();
+    assert_eq!(hooked.tell(&operations[0], &expired), 200);
+    let foreign = json!({"type": "MAX", "status": "EXPIRED"}).to_string();
+    assert_eq!(hooked.tell(&operations[1], &foreign), 200);
+    let results = hooked.results();
+    assert_eq!(results.column("gateway_status"), ["EXPIRED", "EXPIRED"]);
+    assert_eq!(results.column("error"), ["", ""]);
+    let shown = hooked.sale.campaign(&["show", "sale", "--row", "3", "--json"]).json();
+    let receipt = shown["history"].as_array().expect("a list").iter().find(|entry| entry["event"] == "receipt");
+    assert_eq!(receipt.expect("a receipt")["channel"], "MAX", "the gateway's word is kept");
+    drop(server);
+}
+
+/// A retry of failed messages.
+fn retry(sale: &Folder, more: &[&str]) -> Finished {
+    sale.campaign(&[&["retry", "sale", "--state", "failed", "--yes", "--no-wait"], more].concat())
+}
+
+/// A run of a chain to so many people whose messages all seem to have failed.
+fn failed(reporting: &Reporting, people: usize) -> (Hooked, Server) {
+    let hooked = Hooked::write(campaign().to(people).channels(VIBER_SMS).through(&reporting.gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    for operation in operations(&reporting.gateway) {
+        assert_eq!(hooked.tell(&operation, &body(&("", "EXPIRED", 1))), 200);
+    }
+    assert_eq!(hooked.results().states(), vec!["failed"; people]);
+    (hooked, server)
+}
+
+#[test]
+fn retry_sends_what_the_gateway_confirms_as_failed() {
+    let reporting = Reporting::new();
+    let (hooked, server) = failed(&reporting, 2);
+    reporting.reports(("sms", "UNDELIVERABLE", 3));
+    retry(&hooked.sale, &[]).exits(0).says("asking the gateway about 2 messages before retrying");
+    assert_eq!(reporting.gateway.phones().len(), 4);
+    drop(server);
+}
+
+#[test]
+fn retry_leaves_out_what_the_gateway_reports_as_delivered() {
+    let reporting = Reporting::new();
+    let (hooked, server) = failed(&reporting, 2);
+    reporting.reports(("sms", "DELIVERED", 3));
+    retry(&hooked.sale, &[]).says("the gateway reports 2 messages as delivered");
+    assert_eq!(reporting.gateway.phones().len(), 2, "nobody got a second message");
+    assert_eq!(hooked.results().states(), ["delivered"; 2]);
+    drop(server);
+}
+
+#[test]
+fn retry_leaves_out_what_is_still_being_delivered() {
+    let reporting = Reporting::new();
+    let (hooked, server) = failed(&reporting, 2);
+    for report in [("sms", "ACCEPTED", 3), ("viber", "EXPIRED", 3)] {
+        reporting.reports(report);
+        retry(&hooked.sale, &[]).says("the gateway reports 2 messages as still being delivered");
+    }
+    assert_eq!(reporting.gateway.phones().len(), 2);
+    drop(server);
+}
+
+#[test]
+fn retry_sends_nothing_that_the_gateway_does_not_confirm() {
+    let reporting = Reporting::new();
+    let (hooked, server) = failed(&reporting, 2);
+    reporting.reports(None);
+    retry(&hooked.sale, &[]).exits(5).says("--i-accept-duplicates 2");
+    retry(&hooked.sale, &["--i-accept-duplicates", "1"]).exits(2).says("does not match the 2 messages");
+    assert_eq!(reporting.gateway.phones().len(), 2);
+    retry(&hooked.sale, &["--i-accept-duplicates", "2"]).exits(0);
+    assert_eq!(reporting.gateway.phones().len(), 4);
+    drop(server);
+}
+
+#[test]
+fn retry_sends_nothing_to_a_chain_if_the_gateway_cannot_be_asked() {
+    let gateway = Gateway::accepting().with_status_answer(Answer::status(500));
+    let hooked = Hooked::write(campaign().to(1).channels(VIBER_SMS).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    assert_eq!(hooked.tell(&operations(&gateway)[0], &body(&("sms", "UNDELIVERABLE", 1))), 200);
+    assert_eq!(hooked.results().states(), ["failed"]);
+    retry(&hooked.sale, &[]).exits(5).says("Try again when the gateway answers");
+    assert_eq!(gateway.phones().len(), 1);
+    drop(server);
+}
+
+#[test]
+fn retry_sends_the_rest_and_tells_what_is_not_confirmed() {
+    let known = Arc::new(Mutex::new(None::<String>));
+    let asked = Arc::clone(&known);
+    let gateway = Gateway::accepting().with_statuses(move |question| {
+        let id = question["id"].to_string();
+        match *asked.lock().expect("an id") == Some(id.clone()) {
+            true => json!({"success": true, "data": {"id": id, "type": "sms", "status": "UNDELIVERABLE"}}),
+            false => json!({"success": false, "error": "no such message"}),
+        }
+    });
+    let hooked = Hooked::write(campaign().to(3).channels(VIBER_SMS).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let sent = operations(&gateway);
+    sent.iter().for_each(|operation| assert_eq!(hooked.tell(operation, &body(&("sms", "EXPIRED", 1))), 200));
+    *known.lock().expect("an id") = Some(sent[1]["id"].to_string());
+    let told = retry(&hooked.sale, &[]).exits(5);
+    told.says("to retry of sale@1: 1 message; left out: 2 not confirmed as failed").says("not retried: 2 messages");
+    assert_eq!(operations(&gateway)[3..].iter().map(|one| &one["phone"]).collect::<Vec<_>>(), [&sent[1]["phone"]]);
+    drop(server);
+}
+
+#[test]
+fn retry_of_a_single_channel_asks_nothing() {
+    let gateway = Gateway::accepting().with_status_answer(Answer::status(500));
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    assert_eq!(hooked.tell(&operations(&gateway)[0], &body(&("sms", "EXPIRED", 1))), 200);
+    retry(&hooked.sale, &[]).exits(0);
+    assert!(!gateway.requests().iter().any(|request| request.asks()));
+    drop(server);
+}
+
+#[test]
+fn late_delivery_of_a_retried_message_stops_the_next_retry() {
+    let reporting = Reporting::new();
+    let (hooked, server) = failed(&reporting, 1);
+    reporting.reports(("sms", "UNDELIVERABLE", 3));
+    retry(&hooked.sale, &[]).exits(0);
+    let sent = operations(&reporting.gateway);
+    assert_eq!(hooked.tell(&sent[1], &body(&("sms", "UNDELIVERABLE", 4))), 200);
+    assert_eq!(hooked.tell(&sent[0], &body(&("viber", "READ", 2))), 200);
+    let results = hooked.results();
+    assert_eq!((results.states(), results.column("delivered_by")), (vec!["read"], vec!["viber"]));
+    assert_eq!(results.column("id"), [sent[0]["id"].to_string()]);
+    retry(&hooked.sale, &[]).says("has no row to send again");
+    assert_eq!(reporting.gateway.phones().len(), 2);
+    drop(server);
+}
+
+#[test]
+fn row_that_a_retry_leaves_out_keeps_its_state() {
+    let reporting = Reporting::new();
+    let (hooked, server) = failed(&reporting, 2);
+    let stop = json!({"type": "viber", "status": "EXPIRED", "replies": [{"message": "STOP"}]}).to_string();
+    assert_eq!(hooked.tell(&operations(&reporting.gateway)[0], &stop), 200);
+    reporting.reports(("sms", "UNDELIVERABLE", 3));
+    retry(&hooked.sale, &[]).says("left out: 1 opted out");
+    let results = hooked.results();
+    assert_eq!(results.states(), ["failed", "accepted"]);
+    assert_eq!(results.column("reason"), ["", ""]);
+    let shown = hooked.sale.campaign(&["show", "sale", "--row", "2"]).exits(0);
+    assert!(!shown.stdout.contains("never sent"), "{}", shown.stdout);
+    drop(server);
+}
+
+#[test]
+fn stop_is_recorded_after_any_number_of_receipts() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let operation = &operations(&gateway)[0];
+    let replied = |minute: u32, words: &str| {
+        let at = format!("2026-11-22T{:02}:{:02}:00+02:00", 10 + minute / 60, minute % 60);
+        json!({"type": "sms", "status": "REPLIED", "replies": [{"datetime": at, "message": words}]}).to_string()
+    };
+    for minute in 0..70 {
+        assert_eq!(hooked.tell(operation, &replied(minute, "hello")), 200);
+    }
+    assert_eq!(hooked.tell(operation, &replied(71, "STOP")), 200);
+    let listed = || hooked.sale.campaign(&["suppress", "list", "--json"]).stdout.matches("answered STOP").count();
+    assert_eq!(listed(), 1);
+    hooked.sale.campaign(&["suppress", "remove", &format!("+{}", operation["phone"])]).exits(0);
+    assert_eq!(listed(), 0);
+    assert_eq!(hooked.tell(operation, &replied(71, "STOP")), 200);
+    assert_eq!(listed(), 1, "a repeated STOP counts again");
+    drop(server);
+}
+
+#[test]
+fn unreported_fallback_fails_after_the_last_question() {
+    let (reporting, clock) = (Reporting::new(), Clock::new());
+    let sale = campaign().to(2).channels(VIBER_SMS).through(&reporting.gateway).write();
+    sale.run(&[]).exits(0);
+    reporting.reports(("viber", "EXPIRED", 10));
+    let after = |days: i64| {
+        let clock = clock.set_to(Timestamp::now() + SignedDuration::from_hours(24 * days));
+        Process::start(sale.command_after(&clock, &["reconcile", "sale", "--all"])).finish()
+    };
+    after(3).exits(0);
+    assert_eq!(sale.results().states(), ["accepted"; 2]);
+    after(5);
+    let results = sale.results();
+    assert_eq!(results.states(), ["failed"; 2]);
+    assert_eq!(results.column("reason"), ["fallback not reported"; 2]);
+    assert_eq!(results.column("gateway_status"), ["EXPIRED"; 2]);
+    sale.campaign(&["report", "sale", "--out", "report.html"]);
+    let page = std::fs::read_to_string(sale.path("report.html")).expect("a page");
+    assert!(page.contains("fallback not reported"));
+}
