@@ -36,7 +36,8 @@ impl Trouble {
         };
         // A minute of the messages is a second. The server is away for moments, or until the run has ended.
         let wait = if self == Trouble::AllAtOnce { "15m" } else { "30s" };
-        format!("{BEGINNING}webhooks: {{ retry: [{}] }}\n{fault}\n", [wait; 50].join(", "))
+        // Every channel that fails before the last one is told too.
+        format!("{BEGINNING}webhooks: {{ retry: [{}], intermediate: true }}\n{fault}\n", [wait; 50].join(", "))
     }
 }
 

@@ -82,10 +82,13 @@ impl Platform {
         let before = message.state;
         let Some(life) = self.life(message) else { return };
         let Some(state) = life.next(before) else { return };
-        // No status ever tells how a channel failed before another: the next one is tried at the same moment.
+        // `status` never tells how a channel failed before another: the next one is tried at the same moment.
         if let Some(stage) = self.stage(message, before).filter(|_| state.stage > before.stage) {
-            let phase = Phase::Failed(life.failure(stage));
-            self.write_status(index, State { since: state.since, phase, ..before }, lines);
+            let failed = State { since: state.since, phase: Phase::Failed(life.failure(stage)), ..before };
+            self.write_status(index, failed, lines);
+            if self.scenario.webhooks.intermediate {
+                self.announce_channel(index, failed);
+            }
         }
         self.messages.set_state(index, state);
         self.write_status(index, state, lines);

@@ -129,6 +129,15 @@ impl Life<'_> {
         }
     }
 
+    /// The state that is told after this one: after the failure of a channel before the last one, the outcome of the next.
+    pub(crate) fn after(&self, told: State) -> Option<State> {
+        let is_failure = matches!(told.phase, Phase::Failed(_));
+        match is_failure && usize::from(told.stage) + 1 < self.stages.len() {
+            true => self.next(State { phase: Phase::Accepted, stage: told.stage + 1, ..told }),
+            false => self.next(told),
+        }
+    }
+
     /// The pattern that the message follows in a channel.
     pub(crate) fn pattern(&self, channel: Channel) -> Pattern {
         let exceptions = self.scenario.exceptions.iter().enumerate();

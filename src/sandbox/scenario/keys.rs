@@ -148,6 +148,9 @@ pub(super) static WEBHOOKS: &[Key] = &[
     Key::new("async_pipeline", Shape::Bool, "true")
         .doc("Whether an asynchronous pipeline reports every final status to its `hook`, and not only a refusal.")
         .default("false"),
+    Key::new("intermediate", Shape::Bool, "true")
+        .doc("Whether a webhook reports each channel that fails before the last one.")
+        .default("false"),
 ];
 
 static WAIT: Key = Key::new("wait", TIME, "1m").doc("A wait.");

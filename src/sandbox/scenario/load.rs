@@ -200,5 +200,6 @@ fn webhooks(section: Section<'_>) -> Webhooks {
     Webhooks {
         retry: waits.map(|seconds| Duration::from_secs(seconds.0.into())).collect(),
         async_pipeline: section.parsed("async_pipeline").unwrap_or_default(),
+        intermediate: section.parsed("intermediate").unwrap_or_default(),
     }
 }

@@ -57,7 +57,7 @@ limits: { rate: 600/min, burst: 0x32 }
 prices: { sms: 0.55, call/otp: 1 }
 charge_undelivered: false
 status: { lag: 30s, blind: affirms }
-webhooks: { retry: [1, 2m], async_pipeline: true }
+webhooks: { retry: [1, 2m], async_pipeline: true, intermediate: true }
 templates: { review: 1h, approved: false }
 ",
     );
@@ -72,7 +72,7 @@ templates: { review: 1h, approved: false }
     assert_eq!(scenario.prices.of(Channel::CallOtp), amount("1"));
     assert_eq!((scenario.status_lag, scenario.status_blind), (Duration::from_secs(30), Some(Blindness::Affirms)));
     assert_eq!(scenario.webhooks.retry, [Duration::from_secs(1), Duration::from_secs(120)]);
-    assert!(scenario.webhooks.async_pipeline);
+    assert!(scenario.webhooks.async_pipeline && scenario.webhooks.intermediate);
     assert_eq!((scenario.template_review, scenario.templates_approved), (Duration::from_secs(3_600), false));
 }
 

@@ -107,6 +107,38 @@ fn a_pipeline_reports_to_the_account_and_its_refusal_to_the_hook() {
 }
 
 #[test]
+fn failures_before_the_last_channel_are_told_if_the_scenario_says_so() {
+    let channels = |told: &[(String, Value)]| -> Vec<(String, String)> {
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        told.iter().map(|(_, body)| (word(&body["type"]), word(&body["status"]))).collect()
+    };
+    let chain = ["telegram", "rcs", "viber", "sms"];
+    let pipeline = with(good("pipeline"), "pipeline", json!(chain));
+    let pipeline = with(pipeline, "telegram", json!({"message": "012345"}));
+    let pipeline = with(pipeline, "rcs", json!({"signature": "OlenaCo", "message": "Hi"}));
+    let pipeline = with(pipeline, "viber", json!({"signature": "OlenaCo", "message": "Hi", "type": "text"}));
+    for intermediate in [true, false] {
+        let webhooks = Webhooks { intermediate, async_pipeline: true, ..Webhooks::default() };
+        let mut scenario = Scenario { webhooks, ..Scenario::default() };
+        for channel in [Channel::Telegram, Channel::Rcs, Channel::Viber] {
+            let fails = Behaviour { delivered: "0%".parse().expect("a share"), ..scenario.behaviours.of(channel).clone() };
+            scenario.behaviours.set(channel, fails);
+        }
+        for operation in [good("rcs+viber+sms"), pipeline.clone()] {
+            let mut bench = Bench::playing(scenario.clone());
+            bench.ask(Endpoint::Async, &json!([operation]));
+            bench.wait(60_000_000);
+            let pairs = [("rcs", "UNDELIVERABLE"), ("viber", "UNDELIVERABLE"), ("sms", "DELIVERED")];
+            // A webhook cannot name Telegram, and without a name it would speak for the whole message.
+            let expected = if intermediate { &pairs[..] } else { &pairs[2..] };
+            let expected: Vec<_> =
+                expected.iter().map(|(name, word)| ((*name).to_owned(), (*word).to_owned())).collect();
+            assert_eq!(channels(&bench.received()), expected, "{operation}");
+        }
+    }
+}
+
+#[test]
 fn a_refusal_on_the_asynchronous_endpoint_is_told_at_once() {
     let poor = scenario::AccountSettings {
         balance: scenario::AccountSettings::default().balance,

@@ -188,7 +188,7 @@ impl Platform {
         !self.outbox.in_flight.is_empty()
     }
 
-    /// Lets a message's final state be told, if there is an address to tell it to, as well as the scenario allows.
+    /// Lets a state of a message be told, if there is an address to tell it to, as well as the scenario allows.
     pub(crate) fn announce(&mut self, index: u32, state: State) {
         let message = self.messages.at(index);
         if message.hook.is_none() {
@@ -203,10 +203,17 @@ impl Platform {
             }
             Some(WebhookFault::Late(by)) => self.outbox.add(state.since.after(by), news),
             Some(WebhookFault::Reordered) => {
-                let next = self.life(message).and_then(|life| life.next(state));
+                let next = self.life(message).and_then(|life| life.after(state));
                 self.outbox.add(next.map_or(state.since, |next| next.since.after(BEHIND)), news);
             }
             Some(WebhookFault::Lost) => {}
+        }
+    }
+
+    /// Lets the failure of a channel before the last one be told, if a webhook can name that channel.
+    pub(crate) fn announce_channel(&mut self, index: u32, failed: State) {
+        if TYPES.contains(&self.label(self.messages.at(index), failed)) {
+            self.announce(index, failed);
         }
     }
 
