@@ -56,7 +56,7 @@ const OF_THE_COPIES: [&str; 4] =
     ["\"frozen.json\"", "\"recipients.csv\"", "join(\"runs\")", "with_file_name(\"runs\")"];
 
 /// The most lines of a file.
-const LONGEST: usize = 400;
+const LONGEST: usize = 650;
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

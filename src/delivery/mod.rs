@@ -25,6 +25,7 @@ mod questions;
 mod ramp;
 mod reconcile;
 mod retry;
+mod retry_question;
 mod share_draw;
 mod shared;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub use hours::{Anew, Clock, Feeding, Hours, Keeping, Passes, ZoneOf};
 pub use oddities::Oddities;
 pub use poll::{Answered, Pending, Polled, Poller, pending};
 pub use reconcile::{Doubts, LONGEST_STAY, Reconciler, Reconciliation, WAITS};
+pub use retry_question::Fate;
 pub use share_draw::ShareDraw;
 pub use shared::{ASKS_AGAIN, Drawn, Participant, ShareSender};
 pub use single::{SingleConditions, SingleEnding, send_single};

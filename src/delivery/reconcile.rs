@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 use super::doubt::{Doubt, Sight, conclude, patience};
 use super::questions::{LARGEST, Questions};
-use crate::domain::{Chain, MessageId, Outcome, Row};
+use crate::domain::{Chain, MessageId, MsgId, Outcome, Receipt, ReceiptSource, Row};
 use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{
-    Allowance, AskedRow, Change, EnvelopeRecord, Lease, Ledger, LedgerError, NewRowEvent, Ownership, RowStates, Run,
-    State, Walk,
+    Allowance, AskedRow, Change, EnvelopeRecord, Lease, Ledger, LedgerError, NewReceipt, NewRowEvent, Ownership,
+    RowStates, Run, State, Walk,
 };
 
 /// Who asks about rows in doubt, for which run, of which gateway, at whose pace.
@@ -168,8 +168,9 @@ impl Reconciler<'_> {
     ) -> Result<(), LedgerError> {
         let (now, patience) = ((self.clock)(), patience(self.run.endpoint, self.run.lag));
         let (mut questions, mut events) = (Vec::new(), Vec::new());
-        let mut left = Vec::new();
+        let (mut left, mut receipts) = (Vec::new(), Vec::new());
         for (mut doubt, answer) in std::mem::take(group).into_iter().zip(answers) {
+            receipts.extend(self.receipt(&doubt, answer).filter(|_| sight != Sight::Blind));
             let (question, change) = conclude(&doubt, sight, answer, patience, now);
             learnt.asked += 1;
             let unclear = matches!(answer, StatusAnswer::Unclear(_));
@@ -192,8 +193,25 @@ impl Reconciler<'_> {
         if self.ledger.record(self.lease, events).await? == Ownership::Lost {
             learnt.lost = true;
         }
+        // The event proves that the message was sent; its delivery status is judged like that of every other receipt.
+        self.ledger.receive(receipts).await?;
         failpoint::pass("events.kept");
         Ok(())
+    }
+}
+
+impl Reconciler<'_> {
+    /// What an answer reports of a message; nothing if the gateway does not know it.
+    fn receipt(&self, doubt: &Doubt, answer: &StatusAnswer) -> Option<NewReceipt> {
+        let StatusAnswer::Known { status, msg_id, channel, updated } = answer else { return None };
+        let (_, order) = self.run.message_of(doubt.id)?;
+        let receipt = Receipt {
+            msg_id: msg_id.clone().map(MsgId::plain),
+            channel: channel.clone(),
+            updated: *updated,
+            ..Receipt::new(ReceiptSource::Asked, status.clone())
+        };
+        Some(NewReceipt { run: self.run.key, row: doubt.row, order, receipt, opt_out: None })
     }
 }
 

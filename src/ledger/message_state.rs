@@ -16,12 +16,14 @@ pub(super) struct MessageState {
     pub(super) before_retry: Option<State>,
     /// Whether a receipt was added.
     has_receipts: bool,
+    /// Whether it was refused before any channel was tried.
+    pub(super) refused_at_intake: bool,
 }
 
 impl MessageState {
     /// A message in this state that was sent on these channels.
     pub(super) fn new(state: State, chain: Chain) -> Self {
-        Self { state, chain, before_retry: None, has_receipts: false }
+        Self { state, chain, before_retry: None, has_receipts: false, refused_at_intake: false }
     }
 
     /// Adds something that was learned or decided; returns whether it fits what was known before.
@@ -35,12 +37,14 @@ impl MessageState {
         }
         self.before_retry = matches!(change, Change::Retry { .. }).then_some(self.state);
         self.state = if at_intake { State::Failed } else { change.state(self.chain).unwrap_or(self.state) };
+        self.refused_at_intake = at_intake;
         true
     }
 
     /// Adds a receipt; returns whether it changed the state.
     pub(super) fn add_receipt(&mut self, kept: &KeptReceipt) -> bool {
         let arrival = self.arrival(&kept.receipt);
+        let at_intake = self.is_refused_at_intake(&kept.receipt.status);
         self.has_receipts = true;
         let next = match arrival {
             Arrival::Pending => State::Accepted,
@@ -57,7 +61,7 @@ impl MessageState {
             _ => self.state.can_become(next),
         };
         if fits {
-            (self.state, self.before_retry) = (next, None);
+            (self.state, self.before_retry, self.refused_at_intake) = (next, None, at_intake);
         }
         fits
     }

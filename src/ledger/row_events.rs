@@ -28,6 +28,8 @@ pub struct Judgement<'e> {
     pub arrived: Option<&'e KeptReceipt>,
     /// The receipt that came last.
     pub last: Option<&'e KeptReceipt>,
+    /// Whether the gateway refused the message before any channel was tried.
+    pub refused_at_intake: bool,
     /// The order whose identifier the message has; nothing for the run's own.
     pub order: Option<u32>,
     /// The state that a retry replaced by a new message which was not sent yet.
@@ -37,7 +39,16 @@ pub struct Judgement<'e> {
 impl<'e> Judgement<'e> {
     /// A message in this state, of which nothing else is known.
     fn of(state: State) -> Self {
-        Self { state, event: None, moved: None, arrived: None, last: None, order: None, before_retry: None }
+        Self {
+            state,
+            event: None,
+            moved: None,
+            arrived: None,
+            last: None,
+            refused_at_intake: false,
+            order: None,
+            before_retry: None,
+        }
     }
 
     /// Whether the last news of the message is the failure of a channel before the last one.
@@ -176,6 +187,7 @@ impl RowEvents {
             }
         }
         (judgement.state, judgement.before_retry) = (message.state, message.before_retry);
+        judgement.refused_at_intake = message.refused_at_intake;
         judgement
     }
 

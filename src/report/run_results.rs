@@ -106,9 +106,9 @@ impl<'a> RunResults<'a> {
     /// As for [`RunResults::to_file`].
     pub async fn to_file_with_figures(&self, target: &Target) -> Result<RunFigures, ResultsError> {
         let mut listings = self.listings().await?;
-        let Part { run, frozen, left_out, .. } = self.newest();
+        let Part { run, left_out, .. } = self.newest();
         if let Some(newest) = listings.last_mut() {
-            let fold = Fold::of(run, Some(&frozen.brief), left_out);
+            let fold = Fold::of(run, left_out);
             newest.records = newest.records.take().map(|records| records.folding(fold));
         }
         Ok(self.write(target, listings).await?.pop().unwrap_or_default())

@@ -1,21 +1,26 @@
 //! Sending rows of a run again that were rejected, not sent or failed, as new messages with identifiers of their own.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use roaring::{RoaringBitmap, RoaringTreemap};
+use tokio::time::Instant;
 
 use super::find::found;
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
-use super::retry_question::{Fate, RetryLeftOut};
-use super::{Error, Event, check_host, opted_out, person};
-use crate::delivery::{ChainTimes, Pending, SingleKind, Snapshot};
+use super::poll::TIMEOUT;
+use super::{Connection, Error, Event, check_host, opted_out, person};
+use crate::delivery::{ChainTimes, Fate, Pending, Poller, SingleKind, Snapshot};
 use crate::domain::{Outcome, Phone, Row, Status};
 use crate::failpoint;
 use crate::ledger::{
-    Activity, Attempt, Author, Change, NumberSet, Ownership, Progress, ReceiptWalk, RetriedRow, RetryOrder, Run,
-    RunFilter, RunId, State, Walk,
+    Activity, Allowance, Attempt, Author, Change, NumberSet, Ownership, Progress, ReceiptWalk, RetriedRow, RetryOrder,
+    Run, RunFilter, RunId, State, Walk,
 };
+
+/// How long all questions before a retry may take.
+const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// A row that can be sent again: the attempt that was refused, its number, and the gateway's words.
 struct RefusedRow {
@@ -29,30 +34,45 @@ struct RefusedRow {
     /// The status by which it failed; "" where it was refused at once.
     status: String,
     error: String,
+    /// Whether the gateway refused it before any channel was tried.
+    refused_at_intake: bool,
 }
 
 impl RefusedRow {
     /// Whether it is in one of these states.
     fn is_in(&self, states: &[State]) -> bool {
-        states.contains(&self.state) || self.is_refused_at_intake() && states.contains(&State::Rejected)
+        states.contains(&self.state) || self.counts_as_rejected() && states.contains(&State::Rejected)
     }
 
-    /// What was queued and refused at intake was rejected, although it failed by a status that came later (contract, notes on
-    /// the asynchronous endpoint); what was accepted went out.
-    fn is_refused_at_intake(&self) -> bool {
+    /// Whether it counts as rejected: what was queued and then refused, although its status came later (contract, notes on the
+    /// asynchronous endpoint). If it has several channels, only the refusal before any of them counts; what was accepted went out.
+    fn counts_as_rejected(&self) -> bool {
         let is_refusal = self.state == State::Failed && self.status == Status::Rejected.name();
-        is_refusal && self.attempt.state != State::Accepted
+        is_refusal && self.attempt.state != State::Accepted && !self.needs_question()
     }
 
     /// Whether another channel may have reached the recipient, so that the gateway is asked before the row is sent again.
     fn needs_question(&self) -> bool {
-        self.state == State::Failed && self.attempt.chain.has_fallback() && !self.is_refused_at_intake()
+        self.state == State::Failed && self.attempt.chain.has_fallback() && !self.refused_at_intake
     }
 
     /// Whether these words are in its error.
     fn says(&self, error: Option<&str>) -> bool {
         error.is_none_or(|error| self.error.to_lowercase().contains(&error.to_lowercase()))
     }
+}
+
+/// Rows that a retry does not send, by their reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetryLeftOut {
+    /// Their messages were delivered after all.
+    pub delivered: u64,
+    /// The gateway is still trying their channels.
+    pub under_way: u64,
+    /// The gateway did not confirm that their messages failed.
+    pub unconfirmed: u64,
+    /// Their recipients opted out, or got a message by another run.
+    pub guarded: u64,
 }
 
 /// The status with which the gateway refused what it had queued, or what was in doubt.
@@ -190,6 +210,17 @@ impl Session {
         Ok((rows, Snapshot::read(self.adapters.ledger.as_ref(), run, false).await?))
     }
 
+    /// Asks the gateway what became of messages of a run.
+    async fn ask_before_retry(&self, run: &Run, messages: &[Pending]) -> Result<Vec<Fate>, Error> {
+        let Some(profile) = self.inputs().destination.profile() else { return Ok(vec![Fate::Unknown; messages.len()]) };
+        let connection = Connection::Gateway(profile, self.launch.key.clone());
+        let gateway = connection.client(self.adapters.connect, run.endpoint, TIMEOUT)?;
+        let account = Allowance::new(run.account.as_str(), profile.rate.per_second());
+        let (ledger, most, clock) = (self.adapters.ledger.as_ref(), profile.largest_envelope(), self.adapters.clock);
+        let poller = Poller { ledger, gateway: gateway.as_ref(), run, account, most, clock };
+        Ok(poller.ask_before_retry(messages, Instant::now() + LONGEST).await?)
+    }
+
     /// Why nothing of a run can be sent again now.
     fn refuse_retry(&self, run: &Run, runs: &[Run]) -> Result<(), Error> {
         if SingleKind::of(run).is_some() {
@@ -232,7 +263,10 @@ impl Session {
                 let Some(phone) = sent.to.number() else { continue };
                 let attempt = Activity::Over.attempt((envelope.envelope, envelope.chain(sent)), outcome);
                 let begun_at = envelope.begun_at;
-                let refused = RefusedRow { row: sent.row, attempt, begun_at, phone, state, status, error };
+                let events = snapshot.states.events();
+                let refused_at_intake = Activity::Over.attempted(sent.row, &[attempt], events, &[]).refused_at_intake;
+                let refused =
+                    RefusedRow { row: sent.row, attempt, begun_at, phone, state, status, error, refused_at_intake };
                 // A later attempt takes the place of the one before.
                 found.insert(sent.row, refused);
             }
@@ -242,6 +276,7 @@ impl Session {
             for (row, receipts) in told {
                 let Some(refused) = found.get_mut(&row) else { continue };
                 let judged = Activity::Over.attempted(row, &[refused.attempt], snapshot.states.events(), &receipts);
+                refused.refused_at_intake = judged.refused_at_intake;
                 if let Some(last) = judged.moved {
                     refused.status = last.receipt.status.name().to_owned();
                     refused.error = last.receipt.error.clone().unwrap_or_else(|| refused.status.clone());

@@ -12,9 +12,11 @@ use super::mistake::Mistake;
 use super::plan::Decision;
 use super::sighting::Sighting;
 use super::story::{World, look};
-use crate::delivery::{Doubts, Reconciler};
+use crate::delivery::{ChainTimes, Doubt, Doubts, Fate, Pending, Poller, Reconciler, Snapshot};
 use crate::domain::Row;
-use crate::ledger::{Allowance, Author, Change, Lease, Ledger, NewRowEvent, RetriedRow, RetryOrder, State};
+use crate::ledger::{
+    Allowance, Author, Change, Lease, Ledger, LedgerError, NewRowEvent, RetriedRow, RetryOrder, Run, State,
+};
 
 impl World {
     /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
@@ -83,7 +85,8 @@ impl World {
         if retry_rejected {
             let refused = [State::Rejected, State::Failed];
             let Ok(refused) = Doubts::read(ledger.as_ref(), &run, &snapshot.states, &refused).await else { return };
-            again.extend(refused.rows.iter().map(|doubt| (doubt.row, doubt.envelope)));
+            let Ok(refused) = self.confirmed(&run, &snapshot, refused.rows).await else { return };
+            again.extend(refused.iter().map(|doubt| (doubt.row, doubt.envelope)));
         }
         if !again.is_empty() {
             self.saw(Sighting::Retried, again.len() as u64);
@@ -91,6 +94,34 @@ impl World {
             let rows = again.into_iter().map(|(row, envelope)| RetriedRow { row, envelope }).collect();
             let _ = ledger.retry(lease, RetryOrder { rows, by, random }).await;
         }
+    }
+}
+
+impl World {
+    /// Those of the refused messages that the platform confirms to have failed; what has one channel needs no confirmation.
+    async fn confirmed(&self, run: &Run, snapshot: &Snapshot, refused: Vec<Doubt>) -> Result<Vec<Doubt>, LedgerError> {
+        let seems_failed =
+            |doubt: &Doubt| doubt.chain.has_fallback() && snapshot.states.recorded(doubt.row) == Some(State::Failed);
+        if self.mistake == Some(Mistake::RetryUnasked) {
+            return Ok(refused);
+        }
+        let (asked, mut again): (Vec<Doubt>, Vec<Doubt>) = refused.into_iter().partition(seems_failed);
+        let life = self.immortal();
+        let (ledger, line) = (self.ledger(&life), self.line(0, &life));
+        let account = Allowance::new(run.account.as_str(), self.plan.account_rate);
+        let (ledger, gateway, most) = (ledger.as_ref(), line.as_ref(), self.plan.batch);
+        let poller = Poller { ledger, gateway, run, account, most, clock: wall };
+        let message = |doubt: &Doubt| {
+            let order = run.message_of(doubt.id).and_then(|(_, order)| order);
+            Pending::new((doubt.row, order, doubt.id), (doubt.chain, doubt.since), &ChainTimes::default())
+        };
+        let messages: Vec<Pending> = asked.iter().map(message).collect();
+        let fates = poller.ask_before_retry(&messages, Instant::now() + Duration::from_secs(600)).await?;
+        let left_out = fates.iter().filter(|fate| matches!(fate, Fate::Delivered | Fate::UnderWay)).count();
+        self.saw(Sighting::RetryLeftOut, left_out as u64);
+        let confirmed = asked.into_iter().zip(fates).filter(|(_, fate)| *fate == Fate::Failed);
+        again.extend(confirmed.map(|(doubt, _)| doubt));
+        Ok(again)
     }
 }
 

@@ -214,7 +214,7 @@ impl Judge {
         self::misattributed(&mut notes, disk, taken);
         for row in (2..=plan.rows + 1).map(Row::new) {
             let state = snapshot.state(row);
-            let got = taken.iter().filter(|taken| taken.phone == phone(row) && !taken.refused).count() as u64;
+            let got = taken.iter().filter(|taken| taken.phone == phone(row) && taken.reaches()).count() as u64;
             let allowed = 1 + notes.accepted.get(&row).copied().unwrap_or(0);
             let decided = notes.decided.contains(&row);
             if got > allowed {
@@ -228,7 +228,9 @@ impl Judge {
             let unsent = [State::Planned, State::Skipped, State::NotSent, State::Rejected, State::Failed];
             let says_unsent =
                 unsent.contains(&state) && snapshot.left_out.of(row).is_none_or(|(_, why)| why == OPTED_OUT);
-            if says_unsent && got > 0 && !decided {
+            // A failure that names no channel speaks for the whole message, although the platform goes on: only asking helps.
+            let misled = state == State::Failed && plan.names_no_channel();
+            if says_unsent && got > 0 && !decided && !misled {
                 notes.broken(Breach::FalselyNotSent, || format!("row {row} is {state} and went out"));
             }
             let open = matches!(state, State::Planned | State::Sending | State::InDoubt | State::Unresolved);
@@ -245,7 +247,7 @@ impl Judge {
     pub(super) fn guard(&self, plan: &Plan, snapshot: &Snapshot, taken: &[TakenMessage], skipped: &NumberSet) {
         let mut notes = self.0.lock().unwrap();
         for row in (2..=plan.rows + 1).map(Row::new).filter(|row| !skipped.contains(Phone::new(phone(*row)).unwrap())) {
-            let got = taken.iter().any(|taken| taken.phone == phone(row) && !taken.refused);
+            let got = taken.iter().any(|taken| taken.phone == phone(row) && taken.reaches());
             let state = snapshot.state(row);
             let unknown = matches!(state, State::Sending | State::InDoubt | State::Unresolved);
             if unknown || (got && !notes.decided.contains(&row)) {

@@ -47,4 +47,6 @@ pub(super) enum Mistake {
     SharingUnnumbered,
     /// Whoever opts out after a run was planned gets its message.
     OptOutIgnored,
+    /// What seems to have failed is sent again without asking whether another channel delivered it.
+    RetryUnasked,
 }

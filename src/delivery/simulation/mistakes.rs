@@ -149,6 +149,12 @@ fn an_opt_out_that_is_ignored_in_flight_is_caught() {
 }
 
 #[test]
+fn retry_that_does_not_ask_is_caught() {
+    // The ledger cannot know of a delivery that nobody told.
+    caught_in(Mistake::RetryUnasked, &[Breach::Duplicated], |plan| Plan { retry_rejected: true, starts: 1, ..plan });
+}
+
+#[test]
 fn a_guard_that_forgets_whoever_may_have_a_message_is_caught() {
     caught(Mistake::GuardForgetsDoubt, &[Breach::Unguarded, Breach::Duplicated]);
 }

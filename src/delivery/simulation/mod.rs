@@ -11,6 +11,7 @@ mod begin;
 mod chance;
 mod decisions;
 mod disk;
+mod fallback;
 mod forgetting;
 mod judge;
 mod ledger;
@@ -43,7 +44,7 @@ use sighting::{Sighting, WorldReport};
 use story::play;
 
 /// What a test has to have seen, besides every fault.
-const ALL_SEEN: [Sighting; 26] = [
+const ALL_SEEN: [Sighting; 29] = [
     Sighting::Oracle(Oracle::Sees),
     Sighting::Oracle(Oracle::KnowsAll),
     Sighting::Oracle(Oracle::DeniesAll),
@@ -70,6 +71,9 @@ const ALL_SEEN: [Sighting; 26] = [
     Sighting::SuspendedPastItsLease,
     Sighting::HaltedForAll,
     Sighting::ClockSet,
+    Sighting::FellBack,
+    Sighting::FailedOnEveryChannel,
+    Sighting::RetryLeftOut,
 ];
 
 /// Plays one world on a virtual clock of its own.

@@ -191,10 +191,28 @@ impl Plan {
             unsupported: (kind == OperationKind::CallOtp && chance.once_in(2)).then(|| 2 + chance.below(6)),
             sharing: None,
         };
+        let plan = plan.falling_back();
         match chance.once_in(8) {
             true => plan.shared(SharingPlan::of(&mut chance)),
             false => plan,
         }
+    }
+
+    /// The same, with several channels in half of the worlds. Drawn apart, so that nothing else of a world changes.
+    fn falling_back(self) -> Self {
+        let mut chance = self.chance(9);
+        match self.kind {
+            OperationKind::Sms if chance.once_in(2) => {
+                let kind = chance.of(&[OperationKind::ViberSms, OperationKind::RcsViberSms]);
+                Self { kind, ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// Whether the platform leaves out which channel failed before the last one, so that it seems to be the message.
+    pub(super) fn names_no_channel(&self) -> bool {
+        self.chance(10).once_in(4)
     }
 
     /// The same, sent by several processes. Whoever has to wait for an hour would have all of them wait.

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::chance::Chance;
+use super::fallback::{Fallback, Report};
 use super::life::elapsed;
 use super::mistake::Mistake;
 use super::plan::{Fault, Oracle, Plan};
@@ -27,6 +28,17 @@ pub(super) struct TakenMessage {
     known_at: Duration,
     /// Whether it was queued and refused after that, so that nobody got it.
     pub(super) refused: bool,
+    /// When it is executed.
+    executed_at: Duration,
+    /// Its way through its channels.
+    fallback: Fallback,
+}
+
+impl TakenMessage {
+    /// Whether its recipient has it, or is to have it.
+    pub(super) fn reaches(&self) -> bool {
+        !self.refused && self.fallback.reaches
+    }
 }
 
 /// One operation as it stood in the bytes that arrived.
@@ -37,12 +49,13 @@ pub(super) struct ArrivedOperation {
 }
 
 /// A message that the platform executes, and may tell of by itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Executed {
     pub(super) id: u64,
     /// How long it takes until it is executed.
     pub(super) late: Duration,
     pub(super) refused: bool,
+    pub(super) fallback: Fallback,
 }
 
 pub(super) struct Platform {
@@ -137,13 +150,15 @@ impl Platform {
         let now = elapsed();
         let known = |id: u64| {
             let taken = books.taken.iter().rev().find(|taken| taken.id == id && taken.known_at <= now)?;
-            Some((taken.msg_id, if taken.refused { "REJECTED" } else { "DELIVERED" }))
+            let refused = Report { channel: None, status: "REJECTED" };
+            let report = if taken.refused { refused } else { taken.fallback.at(now.saturating_sub(taken.executed_at)) };
+            Some((taken.msg_id, report))
         };
         let answers: Vec<_> = ids
             .iter()
             .map(|&id| match self.plan.oracle {
                 Oracle::Sees | Oracle::Mute => (id, known(id)),
-                Oracle::KnowsAll => (id, Some((1, "ACCEPTED"))),
+                Oracle::KnowsAll => (id, Some((1, Report { channel: None, status: "ACCEPTED" }))),
                 Oracle::DeniesAll => (id, None),
             })
             .collect();
@@ -208,15 +223,18 @@ impl Books {
     fn take(&mut self, plan: &Plan, operation: ArrivedOperation, (late, refused): (Duration, bool)) -> u64 {
         self.last_msg_id += 1;
         let lag = Duration::from_millis(self.chance.below(plan.lag.as_millis() as u64));
+        let fallback = Fallback::draw(plan, &mut self.chance);
         self.taken.push(TakenMessage {
             id: operation.id,
             phone: operation.phone,
             msg_id: self.last_msg_id,
             known_at: elapsed() + late + lag,
             refused,
+            executed_at: elapsed() + late,
+            fallback: fallback.clone(),
         });
         // Where nothing is told by itself nobody listens.
-        let _ = self.executed.send(Executed { id: operation.id, late, refused });
+        let _ = self.executed.send(Executed { id: operation.id, late, refused, fallback });
         self.last_msg_id
     }
 

@@ -38,6 +38,12 @@ pub(super) enum Sighting {
     HaltedForAll,
     /// The wall clock was set, forward or back.
     ClockSet,
+    /// A message was delivered, or is to be, although a channel of it failed.
+    FellBack,
+    /// No channel of a message delivered it.
+    FailedOnEveryChannel,
+    /// A message that seemed to have failed was not sent again, by the platform's own word.
+    RetryLeftOut,
 }
 
 /// What came of a world.

@@ -16,7 +16,7 @@ use super::platform::Executed;
 use super::sighting::Sighting;
 use super::story::World;
 use crate::delivery::{Doubts, Snapshot};
-use crate::domain::{Arrival, MessageId, Receipt, ReceiptSource, Row, Status};
+use crate::domain::{Arrival, MessageId, Receipt, ReceiptSource, ReportedChannel, Row, Status};
 use crate::ledger::{Change, NewReceipt, Reception, RunId, State};
 
 /// How long the platform waits until it tells again what nobody acknowledged.
@@ -61,18 +61,57 @@ impl World {
         }
         tokio::spawn(async move {
             while let Some(message) = executed.recv().await {
-                for (number, status) in (1..).zip(way(&message, &mut chance)) {
-                    let updated = wall() + SignedDuration::from_secs(number);
-                    let receipt = Receipt { updated: Some(updated), ..Receipt::new(ReceiptSource::Webhook, status) };
+                for (number, (happens, channel, status)) in (1..).zip(world.way(&message, &mut chance)) {
+                    // Channels tell the time by clocks of their own.
+                    let wrong = if channel.is_some() { chance.below(3_600) as i64 - 1_800 } else { 0 };
+                    let updated = wall() + SignedDuration::from_secs(number + wrong);
+                    let (updated, source) = (Some(updated), ReceiptSource::Webhook);
+                    let receipt = Receipt { updated, channel, ..Receipt::new(source, status) };
                     for _ in 0..=chance.below(2) {
                         let longest = chance.of(&[50, 20_000, 600_000]);
-                        let after = message.late + Duration::from_millis(chance.below(longest));
+                        let after = message.late + happens + Duration::from_millis(chance.below(longest));
                         let tries = tries(&mut chance);
                         tokio::spawn(Arc::clone(&world).bring(message.id, receipt.clone(), after, tries));
                     }
                 }
             }
         });
+    }
+
+    /// What the platform tells of a message, in the order in which it happens: how long after it was executed, and of which
+    /// channel.
+    fn way(&self, message: &Executed, chance: &mut Chance) -> Vec<(Duration, Option<ReportedChannel>, Status)> {
+        let first = self.plan.kind.channels().first().copied().map(ReportedChannel::Known);
+        if message.refused {
+            let channel = first.filter(|_| self.plan.kind.channels().len() > 1 && chance.once_in(2));
+            return vec![(Duration::ZERO, channel, Status::Rejected)];
+        }
+        let fallback = &message.fallback;
+        if fallback.steps().next().is_none() {
+            let statuses: &[Status] = match chance.below(4) {
+                0 => &[],
+                1 => &[Status::Routing],
+                2 => &[Status::Delivered],
+                _ => &[Status::Routing, Status::Delivered, Status::Read],
+            };
+            return statuses.iter().map(|status| (Duration::ZERO, None, status.clone())).collect();
+        }
+        self.saw(if fallback.reaches { Sighting::FellBack } else { Sighting::FailedOnEveryChannel }, 1);
+        let mut told = Vec::new();
+        for (happens, report) in fallback.steps() {
+            if chance.once_in(4) {
+                continue;
+            }
+            let status = Status::from_name(report.status);
+            // Of the last channel a platform may speak without naming it; of another one it had better name it.
+            let nameless = match status.is_failure() && fallback.goes_on_after(report) {
+                true => self.plan.names_no_channel(),
+                false => chance.once_in(4),
+            };
+            let channel = report.channel.filter(|_| !nameless).map(ReportedChannel::Known);
+            told.push((happens, channel, status));
+        }
+        told
     }
 
     async fn bring(self: Arc<Self>, id: u64, receipt: Receipt, after: Duration, tries: Vec<Try>) {
@@ -164,19 +203,6 @@ impl World {
     }
 }
 
-/// What the platform tells of a message, in the order in which it happens.
-fn way(message: &Executed, chance: &mut Chance) -> Vec<Status> {
-    if message.refused {
-        return vec![Status::Rejected];
-    }
-    match chance.below(4) {
-        0 => Vec::new(),
-        1 => vec![Status::Routing],
-        2 => vec![Status::Delivered],
-        _ => vec![Status::Routing, Status::Delivered, Status::Read],
-    }
-}
-
 /// The tries until the first that is acknowledged; some are never.
 fn tries(chance: &mut Chance) -> Vec<Try> {
     let mut tries = Vec::new();
@@ -195,7 +221,7 @@ fn is_forward(before: Option<State>, after: Option<State>) -> bool {
     before == after
         || match before {
             State::Accepted | State::Queued => matches!(after, State::Delivered | State::Read | State::Failed),
-            State::Failed => matches!(after, State::Delivered | State::Read),
+            State::Failed | State::Rejected => matches!(after, State::Delivered | State::Read),
             State::Delivered => after == State::Read,
             State::Planned
             | State::Sending
@@ -203,6 +229,6 @@ fn is_forward(before: Option<State>, after: Option<State>) -> bool {
             | State::Unresolved
             | State::AssumedSent
             | State::NotSent => after.has_operation(),
-            State::Skipped | State::Invalid | State::Rejected | State::Read => false,
+            State::Skipped | State::Invalid | State::Read => false,
         }
 }

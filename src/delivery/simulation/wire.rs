@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::fallback::Report;
 use super::plan::Fault;
 use crate::gateway::Exchange;
 
@@ -90,13 +91,14 @@ pub(super) fn broken(fault: Fault, timeout: Duration, pick: u64, msg_id: u64) ->
 }
 
 /// The answers to questions about messages.
-pub(super) fn statuses(answers: &[(u64, Option<(u64, &str)>)]) -> Exchange {
+pub(super) fn statuses(answers: &[(u64, Option<(u64, Report)>)]) -> Exchange {
     let written: Vec<String> = answers
         .iter()
         .map(|(id, known)| match known {
-            Some((msg_id, status)) => format!(
-                r#"{{"success":true,"data":{{"id":"{id}","msg_id":"{msg_id}","type":"sms","status":"{status}"}}}}"#
-            ),
+            Some((msg_id, Report { channel, status })) => {
+                let channel = channel.map(|channel| format!(r#""type":"{channel}","#)).unwrap_or_default();
+                format!(r#"{{"success":true,"data":{{"id":"{id}","msg_id":"{msg_id}",{channel}"status":"{status}"}}}}"#)
+            }
             None => r#"{"success":false,"error":"no such message"}"#.to_owned(),
         })
         .collect();

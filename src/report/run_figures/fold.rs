@@ -3,11 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use roaring::RoaringBitmap;
 
-use super::ways::Ways;
 use super::{Arrived, RunFigures};
 use crate::domain::{FALLBACK_NOT_REPORTED, Outcome, Row};
 use crate::ledger::{Activity, CANCELLED, Change, KeptReceipt, LeftOut, Run, State};
-use crate::manifest::Brief;
 use crate::report::row_records::RowRecord;
 
 /// How far after the beginning of a run a gateway may say that something arrived which it tells already.
@@ -17,8 +15,6 @@ const AHEAD: SignedDuration = SignedDuration::from_hours(30 * 24);
 pub(in crate::report) struct Fold<'f> {
     figures: RunFigures,
     left_out: &'f LeftOut,
-    /// Nothing where what the run froze is gone.
-    ways: Option<Ways>,
     /// The rows that have a record.
     attempted: RoaringBitmap,
     /// Nothing arrived before the run began.
@@ -26,10 +22,10 @@ pub(in crate::report) struct Fold<'f> {
 }
 
 impl<'f> Fold<'f> {
-    /// A fold of the records of a run; without what it froze a pipeline does not tell its channels, and everything else is there.
-    pub(in crate::report) fn of(run: &Run, brief: Option<&Brief>, left_out: &'f LeftOut) -> Self {
+    /// A fold of the records of a run.
+    pub(in crate::report) fn of(run: &Run, left_out: &'f LeftOut) -> Self {
         let (figures, attempted) = Default::default();
-        Self { figures, left_out, ways: brief.map(Ways::of), attempted, began_at: run.began_at }
+        Self { figures, left_out, attempted, began_at: run.began_at }
     }
 
     /// Adds the record of a row.
@@ -57,14 +53,10 @@ impl<'f> Fold<'f> {
 
     /// Adds a message that the gateway took.
     fn taken(&mut self, record: &RowRecord) {
-        let way = match record.kind.channels() {
-            [] => self.ways.as_ref().and_then(|ways| ways.way(record.kind, record.phone)),
-            named => Some(named),
-        };
         let channel = record.channel();
-        let place = channel.and_then(|channel| way?.iter().position(|on| *on == channel));
-        if let Some(way) = way {
-            let figure = self.figures.ways.entry(way.to_vec()).or_default();
+        let place = channel.and_then(|channel| record.chain.channels().position(|on| on == channel));
+        if record.chain.is_known() {
+            let figure = self.figures.ways.entry(record.chain.channels().collect()).or_default();
             let place = place.and_then(|place| u8::try_from(place).ok());
             figure.places.entry(place).or_default().add(record.state, 1);
         }

@@ -16,7 +16,9 @@ use crate::ledger::{Parts, StateCounts};
 use crate::report::channel_figures::{ChannelFigure, ChannelFigures, DeliveryTimes};
 
 /// The form of what follows; another one is read by nobody who knows this one.
-const FORM: u8 = 2;
+const FORM: u8 = 3;
+/// The form before delivery status was judged by the whole chain: figures that know of receipts are made again.
+const BEFORE_CHAINS: u8 = 2;
 
 /// Figures, and what the run was when they were made: where it is not that any more, they are nothing.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -97,7 +99,12 @@ impl KeptFigures {
 
     pub(super) fn read(kept: &[u8]) -> Option<Self> {
         let (form, rest) = kept.split_first()?;
-        (*form == FORM).then(|| postcard::from_bytes(rest).ok())?
+        let kept: Self = postcard::from_bytes(rest).ok()?;
+        match *form {
+            FORM => Some(kept),
+            BEFORE_CHAINS => Some(Self { rows: kept.rows.filter(|_| kept.receipts == 0), ..kept }),
+            _ => None,
+        }
     }
 
     pub(super) fn written(&self) -> Option<Vec<u8>> {

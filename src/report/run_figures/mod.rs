@@ -31,9 +31,8 @@ use std::collections::BTreeMap;
 pub(super) use fold::Fold;
 use kept::KeptFigures;
 
+use super::RowRecords;
 use super::channel_figures::{ChannelFigures, TAKEN};
-use super::{RowRecords, copies_of};
-use crate::delivery::FrozenInputs;
 use crate::domain::{Channel, Row};
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId, StateCounts};
 
@@ -133,8 +132,7 @@ impl RunFigures {
     /// When the ledger cannot be read, or the run was purged.
     pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
         let left_out = ledger.left_out(run.key).await?;
-        let frozen = copies_of(ledger, run).await.and_then(|copies| FrozenInputs::of(&copies)).ok();
-        let fold = Fold::of(run, frozen.as_ref().map(|frozen| &frozen.brief), &left_out);
+        let fold = Fold::of(run, &left_out);
         let mut records = RowRecords::new(ledger, run, owned).await?.folding(fold);
         for row in Row::FIRST.get()..=records.last().map_or(0, Row::get) {
             records.take(Row::new(row)).await?;

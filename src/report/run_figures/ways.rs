@@ -4,49 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Allotment, Channel, OperationKind, Phone};
+use crate::domain::Channel;
 use crate::ledger::StateCounts;
-use crate::manifest::Brief;
 
 /// The channels of a message in the order in which they are tried.
 pub type Way = Vec<Channel>;
-
-/// The ways that messages of a campaign can take.
-#[derive(Debug)]
-pub(super) struct Ways {
-    allotment: Allotment,
-    /// Of each variant what its operation is, and its channels.
-    arms: Vec<(OperationKind, Way)>,
-}
 
 /// What became of the messages of a way, by the place of the channel that was told last; nothing where none was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WayFigure {
     /// Messages by the place of their channel on the way, from 0.
     pub places: BTreeMap<Option<u8>, StateCounts>,
-}
-
-impl Ways {
-    /// Those of a campaign.
-    pub(super) fn of(brief: &Brief) -> Self {
-        let arms = brief.arms();
-        let way = |content: &crate::domain::Content<_>| content.stages.iter().map(|stage| stage.channel()).collect();
-        Self {
-            allotment: brief.allotment(),
-            arms: arms.iter().map(|arm| (arm.content.kind, way(arm.content))).collect(),
-        }
-    }
-
-    /// The way of a message whose kind does not name its channels; nothing where nobody can tell it any more.
-    pub(super) fn way(&self, kind: OperationKind, phone: Option<Phone>) -> Option<&[Channel]> {
-        let mut fitting = self.arms.iter().filter(|(of, _)| *of == kind).map(|(_, way)| way);
-        let first = fitting.next()?;
-        if fitting.all(|way| way == first) {
-            return Some(first);
-        }
-        let (of, way) = self.arms.get(self.allotment.variant(phone?))?;
-        (*of == kind).then_some(way)
-    }
 }
 
 impl WayFigure {

@@ -121,7 +121,8 @@ fn failures_before_the_last_channel_are_told_if_the_scenario_says_so() {
         let webhooks = Webhooks { intermediate, async_pipeline: true, ..Webhooks::default() };
         let mut scenario = Scenario { webhooks, ..Scenario::default() };
         for channel in [Channel::Telegram, Channel::Rcs, Channel::Viber] {
-            let fails = Behaviour { delivered: "0%".parse().expect("a share"), ..scenario.behaviours.of(channel).clone() };
+            let fails =
+                Behaviour { delivered: "0%".parse().expect("a share"), ..scenario.behaviours.of(channel).clone() };
             scenario.behaviours.set(channel, fails);
         }
         for operation in [good("rcs+viber+sms"), pipeline.clone()] {

@@ -1,35 +1,14 @@
 //! The question to the gateway before messages are sent again that failed on one of several channels.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
-use super::launch::Session;
-use super::poll::TIMEOUT;
-use super::{Connection, Error};
-use crate::delivery::{Answered, Pending, Polled, Poller};
+use super::{Answered, Pending, Polled, Poller};
 use crate::domain::{Arrival, ReceiptSource};
-use crate::ledger::{Allowance, Run};
-
-/// How long all questions may take.
-const LONGEST: Duration = Duration::from_secs(3_600);
-
-/// Rows that a retry does not send, by their reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RetryLeftOut {
-    /// Their messages were delivered after all.
-    pub delivered: u64,
-    /// The gateway is still trying their channels.
-    pub under_way: u64,
-    /// The gateway did not confirm that their messages failed.
-    pub unconfirmed: u64,
-    /// Their recipients opted out, or got a message by another run.
-    pub guarded: u64,
-}
+use crate::ledger::LedgerError;
 
 /// What became of a message that seemed to have failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub enum Fate {
     /// It failed on all of its channels.
     Failed,
     /// It was delivered.
@@ -54,19 +33,17 @@ impl Fate {
     }
 }
 
-impl Session {
-    /// Asks the gateway about messages of a run, and stores what it reports; what there is no time for stays unknown.
-    pub(super) async fn ask_before_retry(&self, run: &Run, messages: &[Pending]) -> Result<Vec<Fate>, Error> {
-        let Some(profile) = self.inputs().destination.profile() else { return Ok(vec![Fate::Unknown; messages.len()]) };
-        let connection = Connection::Gateway(profile, self.launch.key.clone());
-        let gateway = connection.client(self.adapters.connect, run.endpoint, TIMEOUT)?;
-        let account = Allowance::new(run.account.as_str(), profile.rate.per_second());
-        let (ledger, most, clock) = (self.adapters.ledger.as_ref(), profile.largest_envelope(), self.adapters.clock);
-        let poller = Poller { ledger, gateway: gateway.as_ref(), run, account, most, clock };
-        let (deadline, mut polled) = (Instant::now() + LONGEST, Polled::default());
+impl Poller<'_> {
+    /// Asks about messages that are to be sent again, and stores what the gateway reports. Returns a fate for each message, in
+    /// order; what there is no time for is unknown.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read or written.
+    pub async fn ask_before_retry(&self, messages: &[Pending], deadline: Instant) -> Result<Vec<Fate>, LedgerError> {
         let mut fates = Vec::with_capacity(messages.len());
-        for group in messages.chunks(poller.room()) {
-            let Some(answers) = poller.ask(group, 1.0, deadline, &mut polled).await? else { break };
+        for group in messages.chunks(self.room()) {
+            let answers = self.ask(group, 1.0, deadline, &mut Polled::default()).await?;
+            let Some(answers) = answers else { break };
             fates.extend(group.iter().zip(&answers).map(|(message, answered)| Fate::of(message, answered)));
         }
         fates.resize(messages.len(), Fate::Unknown);
