@@ -87,7 +87,7 @@ fn tell(output: &Output, event: Event) {
              start, for everybody on the list"
         )),
         Event::AskingBeforeRetry { rows } => output.note(&format!(
-            "asking the gateway about {} before retrying: another channel may have delivered them",
+            "asking the gateway about {} before the retry, in case another channel delivered",
             plural(rows, "message")
         )),
         Event::RetryPlanned { run, rows, left_out } => output.note(&retry_line(&run, rows, left_out)),
@@ -124,8 +124,8 @@ fn retry_line(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{} {what}", thousands(count)))
         .collect();
-    let rest = if parts.is_empty() { String::new() } else { format!("; left out: {}", parts.join(" · ")) };
-    format!("to retry of {run}: {}{rest}", plural(rows, "message"))
+    let rest = if parts.is_empty() { String::new() } else { format!("; skipped: {}", parts.join(" · ")) };
+    format!("retry of {run}: {} to send{rest}", plural(rows, "message"))
 }
 
 /// The money of an account, and what a campaign costs of it.

@@ -356,13 +356,13 @@ fn retry_unconfirmed(run: &str, rows: u64, said: Option<u64>) -> Explanation {
         None => Explanation::new(
             exit::STOPPED,
             format!(
-                "nothing was sent: the gateway did not confirm that {messages} of {run} failed on every channel. Try again \
-                 when the gateway answers, or accept possible duplicates with `--i-accept-duplicates {rows}`"
+                "nothing was sent: the gateway did not confirm that {messages} of {run} failed on every channel; try again \
+                 later, or accept possible duplicates with `--i-accept-duplicates {rows}`"
             ),
         ),
         Some(other) => Explanation::wrong(format!(
-            "nothing was sent: `--i-accept-duplicates {other}` does not match the {messages} of {run} whose failure the gateway \
-             did not confirm"
+            "nothing was sent: the gateway did not confirm the failure of {messages} of {run}, but `--i-accept-duplicates` \
+             says {other}; to send them, say `--i-accept-duplicates {rows}`"
         )),
     }
 }

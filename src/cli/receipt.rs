@@ -34,10 +34,10 @@ pub(super) fn words(receipt: &Receipt) -> String {
         ReceiptSource::Webhook => format!("the gateway told: {}", receipt.status),
         ReceiptSource::Asked => format!("asked, the gateway told: {}", receipt.status),
         ReceiptSource::AskedLast => {
-            format!("asked after the last channel had its time, the gateway told: {}", receipt.status)
+            format!("asked after the lifetimes of all channels, the gateway reported: {}", receipt.status)
         }
     };
-    text += &receipt.channel.as_ref().map(|channel| format!(" by {}", channel.word())).unwrap_or_default();
+    text += &receipt.channel.as_ref().map(|channel| format!(" on {}", channel.word())).unwrap_or_default();
     text += &receipt.updated.map(|at| format!(", since {at:.0}")).unwrap_or_default();
     text += &receipt.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
     text += &receipt.duration.map(|seconds| format!(", the call took {seconds} s")).unwrap_or_default();

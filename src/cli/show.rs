@@ -209,7 +209,7 @@ fn change_words(change: &Change) -> String {
     match change {
         Change::Found { status, msg_id, channel } => {
             let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
-            let channel = channel.as_ref().map(|channel| format!(" by {}", channel.word())).unwrap_or_default();
+            let channel = channel.as_ref().map(|channel| format!(" on {}", channel.word())).unwrap_or_default();
             format!("asked, the gateway knows it{msg_id}: {status}{channel}")
         }
         Change::NotFound { asked } => format!("not found: asked {asked} times, the gateway does not know it"),

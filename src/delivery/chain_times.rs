@@ -1,4 +1,4 @@
-//! How long the gateway may try the channels of a message: after that nothing more is expected of it.
+//! Time limits of channel chains: how long the gateway can try the channels of a message before no more receipts are expected.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -27,7 +27,7 @@ pub struct Pending {
     pub id: MessageId,
     /// Its channels.
     pub chain: Chain,
-    /// When all of its channels had their time; nothing if it has one channel, which speaks for itself.
+    /// When the lifetimes of all its channels have passed; `None` for a single channel, whose failure is always final.
     pub over_at: Option<Timestamp>,
 }
 
@@ -116,7 +116,7 @@ impl Pending {
         Self { row, order, id, chain, over_at: chain.has_fallback().then_some(over_at) }
     }
 
-    /// Whether all of its channels had their time, so that an answer is the last one.
+    /// Whether the lifetimes of all its channels have passed, so that an answer is the last one.
     #[must_use]
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.over_at.is_some_and(|over_at| over_at <= now)

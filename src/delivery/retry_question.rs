@@ -1,4 +1,4 @@
-//! The question to the gateway before messages are sent again that failed on one of several channels.
+//! Status check before a retry: asks the gateway whether a failed message with several channels was delivered.
 
 use tokio::time::Instant;
 
@@ -34,8 +34,8 @@ impl Fate {
 }
 
 impl Poller<'_> {
-    /// Asks about messages that are to be sent again, and stores what the gateway reports. Returns a fate for each message, in
-    /// order; what there is no time for is unknown.
+    /// Asks the gateway about messages before their retry, and stores its answers as receipts. Returns one fate per message, in
+    /// order; messages that the deadline leaves unasked are [`Fate::Unknown`].
     ///
     /// # Errors
     /// When the ledger cannot be read or written.

@@ -38,7 +38,7 @@ pub enum ReceiptSource {
     Webhook,
     /// The answer to a `status` question.
     Asked,
-    /// The answer to a `status` question after every channel of the message had its time: nothing later is expected.
+    /// The answer to a `status` question after the lifetimes of all channels: no later receipt is expected.
     AskedLast,
 }
 

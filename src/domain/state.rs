@@ -15,7 +15,7 @@ pub const CANCELLED: &str = "cancelled";
 /// Why a row is skipped whose run had its time.
 pub const EXPIRED: &str = "expired";
 
-/// Why a row failed whose channel before the last one failed, and of whose last channel the gateway reported nothing.
+/// The reason of a failed row with a failed earlier channel, if the gateway never reported its last channel.
 pub const FALLBACK_NOT_REPORTED: &str = "fallback not reported";
 
 /// What is known of one row of a run.

@@ -1,6 +1,6 @@
-//! The channels of pipelines that earlier versions sent without recording them, read from what their runs froze. Pure.
+//! Recovery of pipeline channels that earlier versions did not record, from the frozen campaigns of their runs. Pure.
 //!
-//! It knows the form of `frozen.json` as those versions wrote it, and is used once, when a ledger gets its column for chains.
+//! It reads `frozen.json` in the format of those versions. It runs once, when a migration adds the column `chains`.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};

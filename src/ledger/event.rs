@@ -182,7 +182,7 @@ impl fmt::Display for Author {
 }
 
 impl Change {
-    /// The state that it brings a row to whose message has this chain; nothing if the state stays as it was.
+    /// The new state of a row whose message has this chain; `None` if the state does not change.
     #[must_use]
     pub fn state(&self, chain: Chain) -> Option<State> {
         match self {

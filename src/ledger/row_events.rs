@@ -51,7 +51,7 @@ impl<'e> Judgement<'e> {
         }
     }
 
-    /// Whether the last news of the message is the failure of a channel before the last one.
+    /// Whether the last report about the message is the failure of an earlier channel.
     pub(super) fn awaits_fallback(&self) -> bool {
         let failed = match (self.last, self.event.map(|event| &event.change)) {
             (Some(last), _) => last.receipt.status.is_failure(),
@@ -125,8 +125,8 @@ impl RowEvents {
 
     /// What is known of a row by its attempts, in their order, and by its events and receipts.
     ///
-    /// The last attempt counts. If its message did not reach anybody, a delivery of an earlier message of the row does: the
-    /// recipient has it. A row that is left out before its retry was sent keeps the state that it had.
+    /// The last attempt counts. If its message was not delivered, a delivery of an earlier message of the row counts, because
+    /// the recipient has it. A row that is skipped before its retry is sent keeps its earlier state.
     pub(super) fn judge<'e>(&'e self, row: Row, attempts: &[Attempt], receipts: &'e [KeptReceipt]) -> Judgement<'e> {
         let Some((last, earlier)) = attempts.split_last() else { return Judgement::of(State::Planned) };
         let judged = self.judge_message(row, *last, receipts);

@@ -73,7 +73,7 @@ pub struct RowStates {
     chains: Vec<Chain>,
     parts: Parts,
     events: RowEvents,
-    /// The rows that failed on a channel before the last one, of whose last channel nothing is known.
+    /// The rows with a failed earlier channel and no report about the last one.
     unreported_fallbacks: RoaringBitmap,
     /// The attempts of each row that has events, or that was not sent by its last attempt.
     attempts: FxHashMap<Row, Vec<Attempt>>,
@@ -150,7 +150,7 @@ impl RowStates {
         self.states[index] = Some(Recorded { state, chain });
     }
 
-    /// The rows whose last news is the failure of a channel before the last one.
+    /// The rows whose last report is the failure of an earlier channel.
     #[must_use]
     pub fn unreported_fallbacks(&self) -> &RoaringBitmap {
         &self.unreported_fallbacks

@@ -36,8 +36,8 @@ impl Session {
         let now = found(self.adapters.ledger.as_ref(), run.key).await?;
         let counts = match now.receipts == run.receipts && run.orders.is_empty() {
             true => counts,
-            // What was told meanwhile is not in what was counted while sending; and a row that a retry left out keeps the state
-            // that it had before.
+            // The counts from sending lack receipts that arrived meanwhile, and the earlier states of rows that a retry
+            // skipped.
             false => Snapshot::read(self.adapters.ledger.as_ref(), &now, false).await?.counts,
         };
         let open_doubts = open_doubts(&runs_of(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));

@@ -20,9 +20,9 @@ const BESIDE_SENDING: f64 = 0.1;
 /// Which messages of a run the gateway is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polling {
-    /// All that were taken and have no end yet.
+    /// All accepted messages without a final status.
     Open,
-    /// Those that failed on a channel before the last one, once every channel had its time: by the answer they fail.
+    /// Messages with a failed earlier channel, after the lifetimes of all channels. A failure in the answer is final.
     UnreportedFallbacks,
 }
 

@@ -44,8 +44,8 @@ impl RefusedRow {
         states.contains(&self.state) || self.counts_as_rejected() && states.contains(&State::Rejected)
     }
 
-    /// Whether it counts as rejected: what was queued and then refused, although its status came later (contract, notes on the
-    /// asynchronous endpoint). If it has several channels, only the refusal before any of them counts; what was accepted went out.
+    /// Whether it counts as rejected: the gateway queued it and rejected it later (contract, notes on the asynchronous endpoint).
+    /// If it has several channels, only a rejection at intake counts. An accepted message was sent, so it does not count.
     fn counts_as_rejected(&self) -> bool {
         let is_refusal = self.state == State::Failed && self.status == Status::Rejected.name();
         is_refusal && self.attempt.state != State::Accepted && !self.needs_question()
@@ -162,8 +162,8 @@ impl Session {
         })))
     }
 
-    /// The rows that can be sent again, once the gateway was asked about those of chains: the others were reached, may still be,
-    /// or nobody knows. With them comes the run as it stands by then.
+    /// Asks the gateway about rows with a fallback. Returns the rows that can be retried and a fresh snapshot of the run; counts
+    /// the others in `left_out`.
     async fn without_reached(
         &self,
         (run, snapshot): (&Run, Snapshot),
@@ -173,7 +173,7 @@ impl Session {
         let (asked, mut rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
             rows.into_iter().partition(RefusedRow::needs_question);
         let destination = &self.inputs().destination;
-        // Nobody is reached by a rehearsal, and without a confirmation nothing is sent.
+        // Rehearsals reach no recipients, and an unconfirmed retry sends nothing, so neither needs the question.
         let sends = destination.is_live() && (destination.remote().is_none() || self.consent.can_come());
         if asked.is_empty() || !sends {
             rows.extend(asked);

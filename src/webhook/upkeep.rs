@@ -22,7 +22,7 @@ const PARTS: u32 = 20;
 const WAITS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
 /// How long one round of questions about a run takes at most.
 const ROUND: Duration = Duration::from_secs(600);
-/// How long after a run began messages get their last question: the time of the longest chain, and time to reach the gateway.
+/// How long after the start of a run the last questions are asked: the time of the longest chain, and time to reach the gateway.
 const LAST_QUESTIONS: Duration = Duration::from_secs(60 * 86_400);
 /// Of how many runs, the latest, messages are asked about.
 const RUNS: u32 = 256;
@@ -84,7 +84,7 @@ async fn ask_all(adapters: &Adapters, rounds: &mut Rounds) -> Result<(), Error> 
     let now = (adapters.clock)();
     rounds.retain(|run, _| latest.iter().any(|known| known.key == *run));
     for (run, polling) in latest.iter().filter_map(|run| Some((run, asked_about(run, now)?))) {
-        // A run is asked about a minute after it was seen; one whose channels had their time, once a day.
+        // The first question about a run comes a minute after it was seen. After the lifetimes of all channels, it comes once a day.
         let first = match polling {
             Polling::Open => (Instant::now() + WAITS.0, WAITS.0),
             Polling::UnreportedFallbacks => (Instant::now(), WAITS.1),
@@ -104,7 +104,7 @@ async fn ask_all(adapters: &Adapters, rounds: &mut Rounds) -> Result<(), Error> 
     Ok(())
 }
 
-/// Which messages of a run may have no end yet that anybody wants to know; nothing if there are none.
+/// Which messages of a run to ask the gateway about; `None` if they are all final or their receipts are not wanted.
 fn asked_about(run: &Run, now: Timestamp) -> Option<Polling> {
     let open =
         |(counts, _): &(crate::ledger::StateCounts, u64)| counts.get(State::Accepted) + counts.get(State::Queued) > 0;

@@ -65,6 +65,7 @@ fn in_doubt() -> (Gateway, Folder) {
 fn states(sale: &Folder) -> String {
     let letter = |state: &str| match state {
         "accepted" => 'a',
+        "delivered" => 'D',
         "queued" => 'q',
         "in_doubt" => 'd',
         "unresolved" => 'u',

@@ -61,7 +61,7 @@ fn a_message_that_was_refused_is_not_tried_again_for_who_opted_out_meanwhile() {
     assert_eq!(sale.results().counts(), [("accepted".to_owned(), 4), ("rejected".to_owned(), 2)].into());
     opt_out(&sale, 2, &[]);
     let before = gateway.phones().len();
-    sale.campaign(&["retry", "sale"]).exits(3).says("left out: 1 opted out");
+    sale.campaign(&["retry", "sale"]).exits(3).says("skipped: 1 opted out");
     assert_eq!(gateway.phones()[before..], [phone(3)], "row 2 opted out");
     let results = sale.results();
     assert_eq!(results.rows[0]["state"], "rejected", "it was sent, and keeps its state");

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Hooked, operations};
-use crate::support::{Answer, Clock, Draft, Finished, Folder, Gateway, Process, Server, accepted, campaign};
+use crate::support::{Answer, Clock, Draft, Finished, Folder, Gateway, Process, Server, accepted, campaign, in_files};
 
 const VIBER_SMS: &str = "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";
 const SMS_VIBER: &str = "  - sms: { signature: OlenaCo, message: Hi }\n  - viber: { signature: OlenaCo, message: Hi }";
@@ -143,7 +143,7 @@ fn rejection_before_any_other_receipt_is_one_at_intake() {
     assert_eq!(hooked.results().states(), ["failed", "queued"]);
     // What intake refused reached nobody, so that the gateway is not asked.
     let told = hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(0);
-    assert!(!told.stderr.contains("before retrying"), "{}", told.stderr);
+    assert!(!told.stderr.contains("before the retry"), "{}", told.stderr);
     assert_eq!(gateway.phones().len(), 3);
     drop(server);
 }
@@ -259,7 +259,7 @@ fn retry_sends_what_the_gateway_confirms_as_failed() {
     let reporting = Reporting::new();
     let (hooked, server) = failed(&reporting, 2);
     reporting.reports(("sms", "UNDELIVERABLE", 3));
-    retry(&hooked.sale, &[]).exits(0).says("asking the gateway about 2 messages before retrying");
+    retry(&hooked.sale, &[]).exits(0).says("asking the gateway about 2 messages before the retry");
     assert_eq!(reporting.gateway.phones().len(), 4);
     drop(server);
 }
@@ -293,7 +293,7 @@ fn retry_sends_nothing_that_the_gateway_does_not_confirm() {
     let (hooked, server) = failed(&reporting, 2);
     reporting.reports(None);
     retry(&hooked.sale, &[]).exits(5).says("--i-accept-duplicates 2");
-    retry(&hooked.sale, &["--i-accept-duplicates", "1"]).exits(2).says("does not match the 2 messages");
+    retry(&hooked.sale, &["--i-accept-duplicates", "1"]).exits(2).says("`--i-accept-duplicates` says 1");
     assert_eq!(reporting.gateway.phones().len(), 2);
     retry(&hooked.sale, &["--i-accept-duplicates", "2"]).exits(0);
     assert_eq!(reporting.gateway.phones().len(), 4);
@@ -308,7 +308,7 @@ fn retry_sends_nothing_to_a_chain_if_the_gateway_cannot_be_asked() {
     hooked.sale.run(&[]).exits(0);
     assert_eq!(hooked.tell(&operations(&gateway)[0], &body(&("sms", "UNDELIVERABLE", 1))), 200);
     assert_eq!(hooked.results().states(), ["failed"]);
-    retry(&hooked.sale, &[]).exits(5).says("Try again when the gateway answers");
+    retry(&hooked.sale, &[]).exits(5).says("try again later");
     assert_eq!(gateway.phones().len(), 1);
     drop(server);
 }
@@ -331,7 +331,7 @@ fn retry_sends_the_rest_and_tells_what_is_not_confirmed() {
     sent.iter().for_each(|operation| assert_eq!(hooked.tell(operation, &body(&("sms", "EXPIRED", 1))), 200));
     *known.lock().expect("an id") = Some(sent[1]["id"].to_string());
     let told = retry(&hooked.sale, &[]).exits(5);
-    told.says("to retry of sale@1: 1 message; left out: 2 not confirmed as failed").says("not retried: 2 messages");
+    told.says("retry of sale@1: 1 message to send; skipped: 2 not confirmed as failed").says("not retried: 2 messages");
     assert_eq!(operations(&gateway)[3..].iter().map(|one| &one["phone"]).collect::<Vec<_>>(), [&sent[1]["phone"]]);
     drop(server);
 }
@@ -372,7 +372,7 @@ fn row_that_a_retry_leaves_out_keeps_its_state() {
     let stop = json!({"type": "viber", "status": "EXPIRED", "replies": [{"message": "STOP"}]}).to_string();
     assert_eq!(hooked.tell(&operations(&reporting.gateway)[0], &stop), 200);
     reporting.reports(("sms", "UNDELIVERABLE", 3));
-    retry(&hooked.sale, &[]).says("left out: 1 opted out");
+    retry(&hooked.sale, &[]).says("skipped: 1 opted out");
     let results = hooked.results();
     assert_eq!(results.states(), ["failed", "accepted"]);
     assert_eq!(results.column("reason"), ["", ""]);
@@ -407,6 +407,7 @@ fn stop_is_recorded_after_any_number_of_receipts() {
 
 #[test]
 fn unreported_fallback_fails_after_the_last_question() {
+    let _files = in_files();
     let (reporting, clock) = (Reporting::new(), Clock::new());
     let sale = campaign().to(2).channels(VIBER_SMS).through(&reporting.gateway).write();
     sale.run(&[]).exits(0);

@@ -26,7 +26,7 @@ fn the_history_of_a_message_tells_every_receipt_in_its_order() {
     assert_eq!(statuses, ["ROUTING", "DELIVERED", "EXPIRED"]);
     assert_eq!((&told[0]["source"], &told[0]["channel"]), (&json!("webhook"), &json!("sms")));
     assert_eq!(shown["state"], "delivered");
-    hooked.sale.campaign(&["show", "sale", "--row", "2"]).exits(0).says("the gateway told: DELIVERED by sms");
+    hooked.sale.campaign(&["show", "sale", "--row", "2"]).exits(0).says("the gateway told: DELIVERED on sms");
     drop(server);
 }
 

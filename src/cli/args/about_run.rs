@@ -116,8 +116,8 @@ pub(in crate::cli) struct RetryArgs {
     /// Ask about rows in doubt once at the end, and do not stay to ask again
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,
-    /// Accept that N recipients may get a message twice: the gateway did not confirm that their messages failed, or the
-    /// ledger was restored from a backup
+    /// Accept that N recipients might get a message twice, because the gateway did not confirm that their messages
+    /// failed, or because the ledger was restored from a backup
     #[arg(long, value_name = "N")]
     pub(in crate::cli) i_accept_duplicates: Option<u64>,
 }

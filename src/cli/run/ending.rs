@@ -123,7 +123,7 @@ impl Words<'_> {
     fn unconfirmed(&self, EndedRun { run, unconfirmed, .. }: &EndedRun) -> String {
         let retry = self.output.command(format!("retry {} --state failed", run.name()));
         format!(
-            "not retried: {}, since the gateway did not confirm that they failed on every channel; to try again: {retry}",
+            "not retried: {} (the gateway did not confirm failure on every channel); to try again: {retry}",
             plural(*unconfirmed, "message")
         )
     }

@@ -91,7 +91,7 @@ pub(in crate::ledger) fn is_out(outcome: &Outcome) -> bool {
 /// Whether a message uses something after something was learnt or decided about it.
 fn uses_after(used: bool, change: &Change, chain: Chain) -> bool {
     match change {
-        // The gateway had only queued it, and then refused it; a rejection by a channel before the last one is none of that.
+        // The gateway only queued it, and then rejected it. A rejection by an earlier channel is not a rejection of the message.
         Change::Found { status, channel, .. } => {
             status != Status::Rejected.name() || !chain.ends_with(channel.as_ref())
         }

@@ -69,8 +69,8 @@ pub(super) const ROWS: &[Assumption] = rows! {
     "webhook-states": "which statuses are told"
         => "DELIVERED, READ, REPLIED and every failure, each in a webhook of its own; `success` is true for the first three"
         because "contract 2.4 and 6.2: once the message is in a final state, and READ occurs";
-    "webhook-channels": "whether the failure of a channel before the last one is told"
-        => "no: the next channel is tried at the same moment, and the message has no final state"
+    "webhook-channels": "whether a webhook reports the failure of an earlier channel"
+        => "no: the platform tries the next channel at once, and the message is not in a final state"
         because "contract 6.2; clients of comparable gateways report such webhooks" changed by "webhooks.intermediate";
     "webhook-pipeline": "where a pipeline's statuses go"
         => "to the account's notification address, and nowhere without one; a refusal on the asynchronous endpoint goes to `hook`"

@@ -129,7 +129,7 @@ impl Life<'_> {
         }
     }
 
-    /// The state that is told after this one: after the failure of a channel before the last one, the outcome of the next.
+    /// The state that is reported after this one: after the failure of an earlier channel, the outcome of the next one.
     pub(crate) fn after(&self, told: State) -> Option<State> {
         let is_failure = matches!(told.phase, Phase::Failed(_));
         match is_failure && usize::from(told.stage) + 1 < self.stages.len() {

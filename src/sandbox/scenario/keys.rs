@@ -149,7 +149,7 @@ pub(super) static WEBHOOKS: &[Key] = &[
         .doc("Whether an asynchronous pipeline reports every final status to its `hook`, and not only a refusal.")
         .default("false"),
     Key::new("intermediate", Shape::Bool, "true")
-        .doc("Whether a webhook reports each channel that fails before the last one.")
+        .doc("Whether a webhook also reports the failure of each earlier channel.")
         .default("false"),
 ];
 

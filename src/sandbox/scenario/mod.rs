@@ -123,7 +123,7 @@ pub struct Webhooks {
     pub retry: Vec<Duration>,
     /// Whether an asynchronous `pipeline` reports to its `hook` as other operations do, and not only a refusal.
     pub async_pipeline: bool,
-    /// Whether a webhook reports each channel that fails before the last one, besides the end of the message.
+    /// Whether a webhook also reports the failure of each earlier channel.
     pub intermediate: bool,
 }
 

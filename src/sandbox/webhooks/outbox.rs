@@ -188,7 +188,7 @@ impl Platform {
         !self.outbox.in_flight.is_empty()
     }
 
-    /// Lets a state of a message be told, if there is an address to tell it to, as well as the scenario allows.
+    /// Announces a state of a message, if the message has an address for it, as well as the scenario allows.
     pub(crate) fn announce(&mut self, index: u32, state: State) {
         let message = self.messages.at(index);
         if message.hook.is_none() {
@@ -210,7 +210,7 @@ impl Platform {
         }
     }
 
-    /// Lets the failure of a channel before the last one be told, if a webhook can name that channel.
+    /// Announces the failure of an earlier channel, if a webhook can name that channel.
     pub(crate) fn announce_channel(&mut self, index: u32, failed: State) {
         if TYPES.contains(&self.label(self.messages.at(index), failed)) {
             self.announce(index, failed);
