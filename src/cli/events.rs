@@ -117,7 +117,7 @@ fn retry_line(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
         (delivered, "delivered"),
         (under_way, "still being delivered"),
         (unconfirmed, "not confirmed as failed by the gateway"),
-        (guarded, "opted out or reached by another run"),
+        (guarded, "opted out, reached by another run or skipped before"),
     ];
     let parts: Vec<String> = parts
         .into_iter()

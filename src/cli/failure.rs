@@ -333,7 +333,7 @@ fn nothing_to_retry(run: &str, failed: u64, error: Option<&str>, left_out: Retry
     let RetryLeftOut { delivered, under_way, unconfirmed: _, guarded } = left_out;
     let mut meanwhile = match guarded {
         0 => String::new(),
-        rows => format!("; {} got a message by another run or opted out meanwhile", plural(rows, "row")),
+        rows => format!("; {} opted out, got a message by another run or were skipped before", plural(rows, "row")),
     };
     for (rows, what) in [(delivered, "delivered"), (under_way, "still being delivered")] {
         if rows > 0 {

@@ -77,7 +77,7 @@ fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun,
 
 /// What asking about messages without an end came to.
 fn polled_line(polled: &Polled) -> String {
-    let Polled { asked, told, blind, unclear, left } = *polled;
+    let Polled { asked, told, blind, unclear, left, .. } = *polled;
     if asked == 0 && left == 0 {
         return "every message that was taken has its end".to_owned();
     }

@@ -198,7 +198,9 @@ impl Engine {
                 self.tally.opted_out(rows.len());
                 return self.leave_out(envelope, piece, &rows);
             }
-            Ok(Submission::Capped(rows)) => return self.leave_out(envelope, piece, &rows),
+            Ok(Submission::Capped(rows) | Submission::Delivered(rows)) => {
+                return self.leave_out(envelope, piece, &rows);
+            }
             Ok(Submission::Over(fits, bound)) => return self.cut(envelope, piece, fits, &bound),
             Ok(Submission::Late(at)) => return self.too_late(envelope, piece, at),
             Ok(Submission::Refused(Permit::Lost)) => lost(),

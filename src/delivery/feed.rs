@@ -105,6 +105,11 @@ impl Selection {
         order.map_or(own, |(_, ids)| *ids)
     }
 
+    /// Whether a row had a message before: under these identifiers, or others.
+    fn had_message(&self, row: Row) -> bool {
+        self.digests.contains_key(&row) || self.renumbered.iter().any(|(rows, _)| rows.contains(row.get()))
+    }
+
     fn hooked(&self, operation: EncodedOperation) -> EncodedOperation {
         match &self.hook {
             Some(hook) => {
@@ -250,7 +255,8 @@ impl<R: Read + Send> Producer<R> {
                         None => return Ok(None),
                     },
                 };
-                Ok(Some(selection.hooked(operation)))
+                let repeats = selection.had_message(operation.row);
+                Ok(Some(selection.hooked(operation).repeating(repeats)))
             };
             chosen.map(encode).filter_map(Result::transpose).collect()
         };

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::course::QueuedMessage;
 use super::submission::Route;
-use crate::domain::{MessageId, Status};
+use crate::domain::{MessageId, ReportedChannel, Status};
 use crate::gateway::StatusAnswer;
 use crate::ledger::LedgerError;
 
@@ -21,8 +21,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// What was learned by asking.
 pub(super) struct LateRefusals {
-    /// The messages that the gateway refused after it had queued them.
-    pub(super) refused: Vec<QueuedMessage>,
+    /// The messages that the gateway refused after it had queued them, with the channels that it named.
+    pub(super) refused: Vec<(QueuedMessage, Option<ReportedChannel>)>,
     /// How many were asked about.
     pub(super) asked: usize,
     /// How late the gateway knew the last of those that it came to know.
@@ -53,7 +53,9 @@ pub(super) async fn ask(
                 learned.lag = Some(began.elapsed());
             }
             match answer {
-                StatusAnswer::Known { status: Status::Rejected, .. } => learned.refused.push(message),
+                StatusAnswer::Known { status: Status::Rejected, channel, .. } => {
+                    learned.refused.push((message, channel))
+                }
                 StatusAnswer::Known { status: Status::Queued, .. }
                 | StatusAnswer::Denied(_)
                 | StatusAnswer::Unclear(_) => waiting.push(message),

@@ -33,6 +33,7 @@ pub(super) fn envelope(rows: Range<u32>) -> Envelope {
             json: Vec::new(),
             cost: None,
             leave_by: None,
+            repeats: false,
         }
     };
     Envelope::new(rows.map(operation).collect()).unwrap()

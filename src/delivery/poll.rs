@@ -27,8 +27,8 @@ pub struct Pending {
     pub id: MessageId,
     /// Its channels.
     pub chain: Chain,
-    /// When the lifetimes of all its channels have passed; `None` for a single channel, whose failure is always final.
-    pub over_at: Option<Timestamp>,
+    /// When the lifetimes of all its channels have passed.
+    pub over_at: Timestamp,
 }
 
 /// What came of asking about messages without an end.
@@ -44,6 +44,8 @@ pub struct Polled {
     pub unclear: u64,
     /// Messages that there was no time left to ask about.
     pub left: u64,
+    /// Messages whose fallback is unreported, and whose channels still have time.
+    pub waiting: u64,
 }
 
 /// What the gateway answered about one message.
@@ -87,9 +89,9 @@ pub async fn pending(
     while let Some(envelope) = envelopes.next().await? {
         for sent in &envelope.rows {
             let order = events.order(sent.row, envelope.envelope);
-            // Of a row that was sent more than once the last message counts.
-            let last = events.next_order(sent.row) == order;
-            if last
+            // Of a row that was sent more than once the last message counts; a retry that was not sent is none.
+            let last = snapshot.states.attempt(sent.row).and_then(|last| events.order(sent.row, last.envelope));
+            if last == order
                 && matches!(snapshot.state(sent.row), State::Accepted | State::Queued)
                 && let Some(id) = run.id(sent.row, order)
             {
@@ -113,13 +115,13 @@ impl Pending {
         times: &ChainTimes,
     ) -> Self {
         let over_at = sent_at.checked_add(times.of_chain(chain)).unwrap_or(Timestamp::MAX);
-        Self { row, order, id, chain, over_at: chain.has_fallback().then_some(over_at) }
+        Self { row, order, id, chain, over_at }
     }
 
     /// Whether the lifetimes of all its channels have passed, so that an answer is the last one.
     #[must_use]
     pub fn is_over(&self, now: Timestamp) -> bool {
-        self.over_at.is_some_and(|over_at| over_at <= now)
+        self.over_at <= now
     }
 }
 
@@ -216,6 +218,6 @@ mod tests {
         assert!(message(OperationKind::ViberSms).is_over(after(4)));
         assert!(!message(OperationKind::RcsViberSms).is_over(after(5)));
         assert!(message(OperationKind::RcsViberSms).is_over(after(6)));
-        assert!(!message(OperationKind::Sms).is_over(after(99)), "one channel speaks for itself");
+        assert!(message(OperationKind::Sms).is_over(after(4)), "four days at least");
     }
 }

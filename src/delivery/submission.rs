@@ -13,12 +13,12 @@ use super::gate::Gate;
 use super::hours::Hours;
 use super::slow_answers::SlowAnswers;
 use super::watchdog::{Step, Waiting, Watchdog};
-use crate::domain::{Outcome, Row, Status};
+use crate::domain::{Arrival, Outcome, ReportedChannel, Row, Status};
 use crate::failpoint;
 use crate::gateway::{Envelope, Gateway, MayLeave, Reply, Signal};
 use crate::ledger::{
-    Allowance, Bound, Bounds, Change, Intent, Lease, Ledger, LedgerError, NewRowEvent, Ownership, Permit, SentRow,
-    Settlement,
+    Allowance, Bound, Bounds, Change, Intent, KeptReceipt, Lease, Ledger, LedgerError, NewRowEvent, Ownership, Permit,
+    SentRow, Settlement,
 };
 
 /// How much longer than the request's own time-out anybody waits for it.
@@ -60,6 +60,8 @@ pub(super) enum Submission {
     OptedOut(Vec<Row>),
     /// Nothing was sent: the numbers of these rows got as many messages as they may; the others go out in another envelope.
     Capped(Vec<Row>),
+    /// Nothing was sent: earlier messages of these rows were delivered meanwhile; the others go out in another envelope.
+    Delivered(Vec<Row>),
     /// Nothing was sent: only so many of its first operations keep within the bounds.
     Over(usize, Bound),
     /// Nothing was sent: it would leave at this moment, which is too late for some of its operations.
@@ -100,6 +102,10 @@ impl Route {
         let late = move || hours.as_ref().map(|hours| hours.now()).filter(|now| leave_by.is_some_and(|by| *now >= by));
         if let Some(now) = late() {
             return Ok(Submission::Late(now));
+        }
+        let delivered = self.delivered_meanwhile(envelope).await?;
+        if !delivered.is_empty() {
+            return Ok(Submission::Delivered(delivered));
         }
         let rows = envelope
             .operations()
@@ -162,6 +168,19 @@ impl Route {
         Ok(Submission::Replied(number, reply))
     }
 
+    /// The rows of an envelope that are sent again, although a delivery of an earlier message was reported by now.
+    async fn delivered_meanwhile(&self, envelope: &Envelope) -> Result<Vec<Row>, LedgerError> {
+        let repeats =
+            || envelope.operations().iter().filter(|operation| operation.repeats).map(|operation| operation.row);
+        let (Some(first), Some(last)) = (repeats().min(), repeats().max()) else { return Ok(Vec::new()) };
+        let rows = first.get()..last.get().saturating_add(1);
+        let mut told = self.ledger.receipts(self.lease.run, rows).await?;
+        let is_delivery =
+            |kept: &KeptReceipt| matches!(kept.receipt.status.arrival(), Arrival::Delivered | Arrival::Read);
+        told.retain(|(row, kept)| kept.iter().any(is_delivery) && repeats().any(|repeated| repeated == *row));
+        Ok(told.into_iter().map(|(row, _)| row).collect())
+    }
+
     /// Records what became of the envelope.
     ///
     /// # Errors
@@ -180,10 +199,15 @@ impl Route {
     ///
     /// # Errors
     /// When it cannot be recorded; they stay queued then.
-    pub(super) async fn keep_rejected(&self, number: u32, refused: &[QueuedMessage]) -> Result<Ownership, LedgerError> {
-        let change = Change::Found { status: Status::Rejected.name().to_owned(), msg_id: None, channel: None };
-        let event =
-            |message: &QueuedMessage| NewRowEvent { row: message.row, envelope: number, change: change.clone() };
+    pub(super) async fn keep_rejected(
+        &self,
+        number: u32,
+        refused: &[(QueuedMessage, Option<ReportedChannel>)],
+    ) -> Result<Ownership, LedgerError> {
+        let event = |(message, channel): &(QueuedMessage, Option<ReportedChannel>)| {
+            let (status, channel) = (Status::Rejected.name().to_owned(), channel.clone());
+            NewRowEvent { row: message.row, envelope: number, change: Change::Found { status, msg_id: None, channel } }
+        };
         let events = refused.iter().map(event).collect();
         self.ledger.record(self.lease, events).await
     }

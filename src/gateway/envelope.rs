@@ -27,6 +27,8 @@ pub struct EncodedOperation {
     pub cost: Option<Amount>,
     /// The moment before which it has to leave; nothing where it may leave at any time.
     pub leave_by: Option<Timestamp>,
+    /// Whether the row had a message before, which may be reported as delivered while this one waits.
+    pub repeats: bool,
 }
 
 impl EncodedOperation {
@@ -52,7 +54,7 @@ impl EncodedOperation {
         let hash = Sha256::digest(&json);
         let mut digest = [0; 8];
         digest.copy_from_slice(&hash[..8]);
-        Self { row, id, phone, kind, chain, digest, json, cost: None, leave_by: None }
+        Self { row, id, phone, kind, chain, digest, json, cost: None, leave_by: None, repeats: false }
     }
 
     /// The same with what it costs.
@@ -65,6 +67,12 @@ impl EncodedOperation {
     #[must_use]
     pub fn leaving_by(self, leave_by: Option<Timestamp>) -> Self {
         Self { leave_by, ..self }
+    }
+
+    /// The same for a row that had a message before, or had none.
+    #[must_use]
+    pub fn repeating(self, repeats: bool) -> Self {
+        Self { repeats, ..self }
     }
 
     /// The same with the address of its webhook (contract 4.3 `hook`), which its digest does not know.

@@ -65,9 +65,11 @@ impl EarlierChains {
 
     /// The channels of a row's pipeline; unknown if they depend on a number that was forgotten.
     fn of(&self, sent: &SentRow) -> Chain {
-        match (&self.chains[..], sent.to.number()) {
-            ([only], _) => *only,
-            (chains, Some(phone)) => chains.get(self.allotment.variant(phone)).copied().unwrap_or_default(),
+        // Variants of other kinds are in other envelopes.
+        let mut pipelines = self.chains.iter().filter(|chain| chain.is_known());
+        match (pipelines.next(), sent.to.number()) {
+            (Some(first), _) if pipelines.all(|chain| chain == first) => *first,
+            (_, Some(phone)) => self.chains.get(self.allotment.variant(phone)).copied().unwrap_or_default(),
             (_, None) => Chain::UNKNOWN,
         }
     }
@@ -75,5 +77,46 @@ impl EarlierChains {
     /// Gives the rows of an envelope of pipelines their channels.
     pub(super) fn give(&self, rows: &mut [SentRow]) {
         rows.iter_mut().for_each(|sent| sent.chain = self.of(sent));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Addressee, Phone, Row};
+
+    const SMS: &str = r#"{"kind": "pipeline", "stages": [{"viber": {}}, {"sms": {}}]}"#;
+    const VOICE: &str = r#"{"kind": "pipeline", "stages": [{"viber": {}}, {"voice": {}}]}"#;
+    const COMBINED: &str = r#"{"kind": "viber+sms", "stages": [{"viber": {}}, {"sms": {}}]}"#;
+
+    fn frozen(content: &str, variants: &[&str]) -> EarlierChains {
+        let variants: Vec<String> =
+            variants.iter().map(|content| format!(r#"{{"share": 5000, "content": {content}}}"#)).collect();
+        let variants = variants.join(", ");
+        let json = format!(r#"{{"brief": {{"name": "sale", "content": {content}, "variants": [{variants}]}}}}"#);
+        EarlierChains::read(json.as_bytes()).unwrap()
+    }
+
+    fn chain(frozen: &EarlierChains, to: Addressee) -> String {
+        let mut rows = [SentRow { row: Row::FIRST, to, digest: [0; 8], chain: Chain::UNKNOWN }];
+        frozen.give(&mut rows);
+        rows[0].chain.to_string()
+    }
+
+    #[test]
+    fn row_has_the_channels_of_its_variant() {
+        let person = |n: u64| Addressee::from(Phone::new(380_501_234_000 + n).unwrap());
+        assert_eq!(chain(&frozen(SMS, &[]), person(1)), "viber sms");
+        let two = frozen(SMS, &[SMS, VOICE]);
+        let given: std::collections::BTreeSet<String> = (0..40).map(|n| chain(&two, person(n))).collect();
+        assert_eq!(given.into_iter().collect::<Vec<_>>(), ["viber sms", "viber voice"]);
+    }
+
+    #[test]
+    fn forgotten_row_has_the_channels_that_all_pipelines_have() {
+        let forgotten = Addressee::Forgotten(crate::domain::ForgottenNumber::of_hash([7; 8]));
+        assert_eq!(chain(&frozen(SMS, &[SMS, SMS]), forgotten), "viber sms");
+        assert_eq!(chain(&frozen(SMS, &[VOICE, COMBINED]), forgotten), "viber voice");
+        assert_eq!(chain(&frozen(SMS, &[SMS, VOICE]), forgotten), "");
     }
 }

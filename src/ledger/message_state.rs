@@ -45,6 +45,8 @@ impl MessageState {
     pub(super) fn add_receipt(&mut self, kept: &KeptReceipt) -> bool {
         let arrival = self.arrival(&kept.receipt);
         let at_intake = self.is_refused_at_intake(&kept.receipt.status);
+        // A report of a channel disproves the refusal: the message was tried after all.
+        self.refused_at_intake &= kept.receipt.channel.is_none() && kept.receipt.status == Status::Rejected;
         self.has_receipts = true;
         let next = match arrival {
             Arrival::Pending => State::Accepted,
@@ -248,6 +250,22 @@ mod tests {
         assert_eq!(after(State::Queued, VIBER_SMS, &[routing, rejected.clone()]), State::Queued);
         assert_eq!(after(State::Accepted, VIBER_SMS, &[rejected]), State::Accepted);
         assert_eq!(after(State::Queued, VIBER_SMS, &[receipt("viber", Status::Expired, 1)]), State::Queued);
+    }
+
+    #[test]
+    fn report_of_a_channel_disproves_a_refusal_at_intake() {
+        let refused = |receipts: &[KeptReceipt]| {
+            let mut message = MessageState::new(State::Queued, VIBER_SMS.into());
+            for receipt in receipts {
+                message.add_receipt(receipt);
+            }
+            (message.state, message.refused_at_intake)
+        };
+        let rejected = receipt("viber", Status::Rejected, 1);
+        assert_eq!(refused(&[rejected.clone()]), (State::Failed, true));
+        assert_eq!(refused(&[rejected.clone(), receipt("", Status::Rejected, 2)]), (State::Failed, true));
+        assert_eq!(refused(&[rejected.clone(), receipt("sms", Status::Accepted, 2)]), (State::Failed, false));
+        assert_eq!(refused(&[rejected, receipt("sms", Status::Delivered, 2)]), (State::Delivered, false));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod checksum;
 mod conformance;
 mod copies;
 mod earlier_chains;
+mod earlier_words;
 mod error;
 mod event;
 mod forgetting;

@@ -104,9 +104,11 @@ pub(super) fn keep(kept: &mut Vec<KeptReceipt>, new: KeptReceipt) -> Reception {
 /// Whether a receipt may change the state of a message that has these: none of them reports the same of the same channel.
 fn adds_news(same: &[&KeptReceipt], new: &Receipt) -> bool {
     let arrival = new.status.arrival();
+    // All other words for a channel are one.
+    let channel = |receipt: &Receipt| (receipt.channel.is_some(), receipt.known_channel());
     let reports = |known: &Receipt| {
         known.status.arrival() == arrival
-            && known.known_channel() == new.known_channel()
+            && channel(known) == channel(new)
             && (known.source == ReceiptSource::AskedLast) == (new.source == ReceiptSource::AskedLast)
     };
     arrival != Arrival::Pending && !same.iter().any(|known| reports(&known.receipt))
@@ -185,5 +187,6 @@ mod tests {
         assert_eq!(keep(&mut kept, receipt(Status::Read, 204)), Reception::Kept);
         let words = (0..99).filter(|n| keep(&mut kept, by(&format!("w{n}"), expired(300))) == Reception::Kept);
         assert_eq!(words.count(), 1, "unknown words for a channel are not counted apart");
+        assert_eq!(keep(&mut kept, receipt(Status::Expired, 301)), Reception::Kept, "the failure of the whole message");
     }
 }

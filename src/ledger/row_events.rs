@@ -34,6 +34,8 @@ pub struct Judgement<'e> {
     pub order: Option<u32>,
     /// The state that a retry replaced by a new message which was not sent yet.
     pub(super) before_retry: Option<State>,
+    /// The last event before that retry.
+    pub(super) event_before_retry: Option<&'e RowEvent>,
 }
 
 impl<'e> Judgement<'e> {
@@ -48,6 +50,7 @@ impl<'e> Judgement<'e> {
             refused_at_intake: false,
             order: None,
             before_retry: None,
+            event_before_retry: None,
         }
     }
 
@@ -141,7 +144,7 @@ impl RowEvents {
             return judged;
         }
         if let Some(state @ (State::Rejected | State::Failed)) = judged.before_retry {
-            return Judgement { state, ..judged };
+            return Judgement { state, event: judged.event_before_retry, ..judged };
         }
         let is_earlier = |attempt: &Attempt| self.order_of(row, attempt.envelope) < judged.order;
         match earlier.iter().rposition(is_earlier) {
@@ -172,6 +175,7 @@ impl RowEvents {
             let event = events.next_if(|event| receipts.peek().is_none_or(|receipt| event.at <= receipt.at));
             if let Some(event) = event {
                 if message.add_change(&event.change) {
+                    judgement.event_before_retry = judgement.event;
                     judgement.event = Some(event);
                 }
                 continue;

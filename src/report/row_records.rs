@@ -51,6 +51,7 @@ impl RowRecord {
     pub fn lacks_fallback(&self) -> bool {
         let last = self.told.as_ref().map(|told| &told.last.receipt);
         self.state == State::Failed
+            && self.chain.has_fallback()
             && last.is_some_and(|last| {
                 last.source == ReceiptSource::AskedLast && !self.chain.ends_with(last.channel.as_ref())
             })
@@ -76,8 +77,8 @@ pub struct Told {
     pub msg_id: Option<MsgId>,
 }
 
-/// The last attempt of a row.
-struct LastAttempt {
+/// An attempt to send a row.
+struct SentAttempt {
     phone: Option<Phone>,
     kind: OperationKind,
     envelope: u32,
@@ -85,22 +86,47 @@ struct LastAttempt {
     begun_at: Timestamp,
     submitted_at: Arc<str>,
     settled: Option<(Arc<str>, Outcome)>,
-    /// The attempts before it.
-    earlier: Vec<Attempt>,
-    /// An earlier attempt that turned out to be taken, although the row was sent again.
-    taken_before: Option<u32>,
 }
 
-impl LastAttempt {
-    fn attempt(&self, row: Row, activities: &Activities) -> Attempt {
-        let outcome = self.settled.as_ref().map(|(_, outcome)| outcome);
-        activities.attempt_of(row, (self.envelope, self.chain), outcome)
+/// The attempts of a row.
+struct Attempts {
+    last: SentAttempt,
+    /// Those before it; blocks of envelopes may come in any order.
+    earlier: Vec<SentAttempt>,
+}
+
+impl SentAttempt {
+    fn outcome(&self) -> Option<&Outcome> {
+        self.settled.as_ref().map(|(_, outcome)| outcome)
     }
 
-    /// Its envelope, if the gateway took it.
-    fn taken(&self) -> Option<u32> {
-        let took = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. } | Outcome::Queued { .. });
-        self.settled.as_ref().is_some_and(|(_, outcome)| took(outcome)).then_some(self.envelope)
+    fn attempt(&self, row: Row, activities: &Activities) -> Attempt {
+        activities.attempt_of(row, (self.envelope, self.chain), self.outcome())
+    }
+
+    /// Whether the gateway took it.
+    fn is_taken(&self) -> bool {
+        matches!(self.outcome(), Some(Outcome::Accepted { .. } | Outcome::Queued { .. }))
+    }
+}
+
+impl Attempts {
+    fn add(&mut self, mut attempt: SentAttempt) {
+        if attempt.envelope > self.last.envelope {
+            std::mem::swap(&mut attempt, &mut self.last);
+        }
+        self.earlier.push(attempt);
+    }
+
+    /// Leaves the attempt that these identifiers are of as the last one; without any the last stays.
+    fn of_order(mut self, order: impl Fn(u32) -> bool) -> SentAttempt {
+        let place = (0..self.earlier.len())
+            .filter(|place| order(self.earlier[*place].envelope))
+            .max_by_key(|place| self.earlier[*place].envelope);
+        match place.filter(|_| !order(self.last.envelope)) {
+            Some(place) => self.earlier.swap_remove(place),
+            None => self.last,
+        }
     }
 }
 
@@ -125,7 +151,7 @@ pub struct RowRecords<'a> {
     activities: Activities,
     /// Blocks of envelopes with the first row in them, in the order of those rows.
     blocks: VecDeque<(Row, RangeInclusive<u32>)>,
-    attempts: FxHashMap<Row, LastAttempt>,
+    attempts: FxHashMap<Row, Attempts>,
     events: RowEvents,
     receipts: FxHashMap<Row, Vec<KeptReceipt>>,
     /// The first row whose receipts were not read yet.
@@ -265,33 +291,35 @@ impl<'a> RowRecords<'a> {
         record
     }
 
-    fn record(&self, row: Row, last: LastAttempt) -> RowRecord {
+    fn record(&self, row: Row, mut attempts: Attempts) -> RowRecord {
+        attempts.earlier.sort_by_key(|attempt| attempt.envelope);
         let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
-        let judged = self.judge(row, &last, receipts);
+        let judged = self.judge(row, &attempts, receipts);
         let told = told(&judged, receipts);
-        let repeated = !last.earlier.is_empty();
+        let repeated = !attempts.earlier.is_empty();
         let concerned = self.events.concern(row) || (repeated && told.is_some());
-        let mut amendment = concerned.then(|| amendment(&self.events, row, &last, &judged));
+        let mut amendment = concerned.then(|| amendment(&self.events, row, &attempts, &judged));
+        // The message that counts may be an earlier one.
+        let of_order = |envelope| self.events.order(row, envelope) == judged.order;
+        let sent = if repeated { attempts.of_order(of_order) } else { attempts.last };
         if let (Some(amendment), Some(told)) = (&mut amendment, &told) {
-            amendment.duplicate |= repeated && told.names_another(&last, receipts);
+            amendment.duplicate |= repeated && told.names_another(&sent, receipts);
         }
         let state = judged.state;
-        let LastAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = last;
+        let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
         // Few rows have either, and every record is moved about.
         let (amendment, told) = (amendment.map(Box::new), told.map(Box::new));
         RowRecord { phone, kind, chain, begun_at, submitted_at, settled, state, amendment, told }
     }
 
-    fn judge<'r>(&'r self, row: Row, last: &LastAttempt, receipts: &'r [KeptReceipt]) -> Judgement<'r> {
+    fn judge<'r>(&'r self, row: Row, attempts: &Attempts, receipts: &'r [KeptReceipt]) -> Judgement<'r> {
         let activity = self.activities.of(row);
-        let last_attempt = last.attempt(row, &self.activities);
-        if last.earlier.is_empty() {
-            return activity.attempted(row, &[last_attempt], &self.events, receipts);
+        let last = attempts.last.attempt(row, &self.activities);
+        if attempts.earlier.is_empty() {
+            return activity.attempted(row, &[last], &self.events, receipts);
         }
-        // Blocks of envelopes may come in any order.
-        let mut attempts = last.earlier.clone();
-        attempts.sort_by_key(|attempt| attempt.envelope);
-        attempts.push(last_attempt);
+        let earlier = attempts.earlier.iter().map(|attempt| attempt.attempt(row, &self.activities));
+        let attempts: Vec<Attempt> = earlier.chain([last]).collect();
         activity.attempted(row, &attempts, &self.events, receipts)
     }
 
@@ -305,7 +333,7 @@ impl<'a> RowRecords<'a> {
         for (sent, chain) in envelope.rows.into_iter().zip(chains) {
             let outcome = outcomes.as_mut().and_then(Iterator::next);
             let settled = settled_at.clone().zip(outcome);
-            let mut last = LastAttempt {
+            let attempt = SentAttempt {
                 phone: sent.to.number(),
                 kind,
                 envelope: number,
@@ -313,26 +341,10 @@ impl<'a> RowRecords<'a> {
                 begun_at,
                 submitted_at: submitted_at.clone(),
                 settled,
-                earlier: Vec::new(),
-                taken_before: None,
             };
-            // A later envelope is a later attempt; blocks may come in any order.
             match self.attempts.entry(sent.row) {
-                Entry::Vacant(entry) => {
-                    entry.insert(last);
-                }
-                Entry::Occupied(mut known) if known.get().envelope < number => {
-                    last.taken_before = known.get().taken().or(known.get().taken_before);
-                    let mut before = known.insert(last);
-                    let attempt = before.attempt(sent.row, &self.activities);
-                    before.earlier.push(attempt);
-                    known.get_mut().earlier = before.earlier;
-                }
-                Entry::Occupied(mut known) => {
-                    let known = known.get_mut();
-                    known.taken_before = known.taken_before.or(last.taken());
-                    known.earlier.push(last.attempt(sent.row, &self.activities));
-                }
+                Entry::Vacant(entry) => drop(entry.insert(Attempts { last: attempt, earlier: Vec::new() })),
+                Entry::Occupied(mut known) => known.get_mut().add(attempt),
             }
         }
     }
@@ -348,7 +360,7 @@ fn told(judged: &Judgement<'_>, receipts: &[KeptReceipt]) -> Option<Told> {
 
 impl Told {
     /// Whether receipts name more than one message of the gateway's, which were sent under one identifier.
-    fn names_another(&self, sent: &LastAttempt, receipts: &[KeptReceipt]) -> bool {
+    fn names_another(&self, sent: &SentAttempt, receipts: &[KeptReceipt]) -> bool {
         let accepted = match &sent.settled {
             Some((_, Outcome::Accepted { msg_id, .. })) => msg_id.as_ref(),
             _ => None,
@@ -360,13 +372,15 @@ impl Told {
     }
 }
 
-fn amendment(events: &RowEvents, row: Row, sent: &LastAttempt, judged: &Judgement<'_>) -> Amendment {
+fn amendment(events: &RowEvents, row: Row, attempts: &Attempts, judged: &Judgement<'_>) -> Amendment {
+    let Attempts { last, earlier } = attempts;
     // A message with an identifier of its own doubles nothing.
-    let same = |earlier| events.order(row, earlier) == events.order(row, sent.envelope);
+    let same = |attempt: &&SentAttempt| events.order(row, attempt.envelope) == events.order(row, last.envelope);
+    let taken_before = earlier.iter().filter(same).any(SentAttempt::is_taken);
     Amendment {
         last: judged.event.map(|event| (instant(event.at), event.change.clone())),
         order: judged.order,
-        duplicate: sent.taken_before.is_some_and(same) || events.duplicate(row, sent.envelope, sent.chain).is_some(),
+        duplicate: taken_before || events.duplicate(row, last.envelope, last.chain).is_some(),
     }
 }
 

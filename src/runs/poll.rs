@@ -35,12 +35,21 @@ pub async fn poll(adapters: &Adapters, run: &Run, polling: Polling, longest: Dur
     let snapshot = Snapshot::read(ledger, run, is_owned(ledger, run).await?).await?;
     let times = ChainTimes::of_run(ledger, run).await;
     let (mut pending, now) = (pending(ledger, run, &snapshot, &times).await?, (adapters.clock)());
+    let mut polled = Polled::default();
     if polling == Polling::UnreportedFallbacks {
         let unreported = snapshot.states.unreported_fallbacks();
-        pending.retain(|message| unreported.contains(message.row.get()) && message.is_over(now));
+        pending.retain(|message| unreported.contains(message.row.get()));
+        let unreported = pending.len();
+        pending.retain(|message| message.is_over(now));
+        polled.waiting = (unreported - pending.len()) as u64;
+        // What has no answer stays, and must not keep the others from their turn.
+        if !pending.is_empty() {
+            let first = rand::random_range(..pending.len());
+            pending.rotate_left(first);
+        }
     }
     if pending.is_empty() {
-        return Ok(Polled::default());
+        return Ok(polled);
     }
     let profile = profile_of(adapters, run).await?;
     let key = key_of(&profile)?;
@@ -49,7 +58,7 @@ pub async fn poll(adapters: &Adapters, run: &Run, polling: Polling, longest: Dur
     let account = Allowance::new(run.account.as_str(), profile.rate.per_second());
     let (gateway, most, clock) = (gateway.as_ref(), profile.largest_envelope(), adapters.clock);
     let poller = Poller { ledger, gateway, run, account, most, clock };
-    let (deadline, mut polled) = (Instant::now() + longest, Polled::default());
+    let deadline = Instant::now() + longest;
     for group in pending.chunks(poller.room()) {
         // A run may begin or end at any time.
         let share = if sends(adapters, &run.account).await? { BESIDE_SENDING } else { 1.0 };

@@ -71,7 +71,7 @@ pub struct RetryLeftOut {
     pub under_way: u64,
     /// The gateway did not confirm that their messages failed.
     pub unconfirmed: u64,
-    /// Their recipients opted out, or got a message by another run.
+    /// Their recipients opted out, got a message by another run, or were skipped by an earlier retry.
     pub guarded: u64,
 }
 
@@ -103,8 +103,10 @@ impl Session {
         let mut guarded = self.has_message_elsewhere(&run, &runs).await?;
         guarded |= NumberSet::new(self.suppressed().await?, None);
         guarded |= opted_out(ledger, self.inputs()).await?.numbers;
+        // A row that an earlier retry skipped is never sent: the ledger keeps it left out.
+        let skipped = snapshot.left_out.rows();
         let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
-            rows.into_iter().partition(|row| guarded.contains(row.phone));
+            rows.into_iter().partition(|row| guarded.contains(row.phone) || skipped.contains(row.row.get()));
         let mut left_out = RetryLeftOut { guarded: guarded.len() as u64, ..RetryLeftOut::default() };
         let remote = self.inputs().destination.remote();
         if let Some(profile) = remote {

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
+use crate::delivery::Polled;
 use crate::domain::MessageId;
 use crate::ledger::{Run, RunFilter, RunId, State};
 use crate::report::is_followed;
@@ -23,9 +24,9 @@ const WAITS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_sec
 /// How long one round of questions about a run takes at most.
 const ROUND: Duration = Duration::from_secs(600);
 /// How long after the start of a run the last questions are asked: the time of the longest chain, and time to reach the gateway.
-const LAST_QUESTIONS: Duration = Duration::from_secs(60 * 86_400);
+const LAST_QUESTIONS: Duration = Duration::from_secs(365 * 86_400);
 /// Of how many runs, the latest, messages are asked about.
-const RUNS: u32 = 256;
+const RUNS: u32 = 4_096;
 
 /// Writes results that receipts made old, until the shutdown.
 pub async fn keep_fresh(adapters: Adapters, shutdown: impl Future<Output = ()>) {
@@ -52,7 +53,7 @@ async fn write_all(adapters: &Adapters) -> Result<(), Error> {
 /// the gateway hints at messages of it.
 pub async fn keep_asking(adapters: Adapters, mut hints: mpsc::Receiver<Vec<u64>>, shutdown: impl Future<Output = ()>) {
     let work = async {
-        let mut rounds = HashMap::new();
+        let mut rounds = Rounds::default();
         loop {
             sleep(EACH).await;
             while let Ok(ids) = hints.try_recv() {
@@ -64,14 +65,50 @@ pub async fn keep_asking(adapters: Adapters, mut hints: mpsc::Receiver<Vec<u64>>
     tokio::select! { () = shutdown => {}, () = work => {} }
 }
 
-/// When each run is asked about next, and how long it waits after that.
-type Rounds = HashMap<RunId, (Instant, Duration)>;
+/// When runs are asked about.
+#[derive(Default)]
+struct Rounds {
+    /// When each run is asked about next, and how long it waits after that.
+    next: HashMap<RunId, (Instant, Duration)>,
+    /// The runs without an unreported fallback, with the number of receipts that they had when it was looked.
+    reported: HashMap<RunId, u64>,
+}
+
+impl Rounds {
+    /// Whether it is time to ask about a run, for these messages of it.
+    fn is_due(&mut self, run: &Run, polling: Polling) -> bool {
+        let now = Instant::now();
+        // The first question about a run comes a minute after it was seen. After the lifetimes of all channels, it comes once a day.
+        let first = match polling {
+            Polling::Open => (now + WAITS.0, WAITS.0),
+            Polling::UnreportedFallbacks if self.reported.get(&run.key) == Some(&run.receipts) => return false,
+            Polling::UnreportedFallbacks => (now, WAITS.1),
+        };
+        self.next.entry(run.key).or_insert(first).0 <= now
+    }
+
+    /// Notes that a run was asked about.
+    fn asked(&mut self, run: &Run, polling: Polling, polled: Option<&Polled>) {
+        let wait = self.next.get(&run.key).map_or(WAITS.0, |(_, wait)| *wait);
+        let is_through = |polled: &Polled| polled.asked + polled.left + polled.waiting == 0;
+        let wait = match polled {
+            Some(polled) if polling == Polling::UnreportedFallbacks && is_through(polled) => {
+                self.reported.insert(run.key, run.receipts);
+                WAITS.1
+            }
+            // The others are asked about soon.
+            Some(polled) if polled.left > 0 => WAITS.0,
+            _ => (wait * 2).min(WAITS.1),
+        };
+        self.next.insert(run.key, (Instant::now() + wait, wait));
+    }
+}
 
 /// Has the runs of messages that the gateway hinted at asked about soon again.
 async fn heed(adapters: &Adapters, ids: &[u64], rounds: &mut Rounds) -> Result<(), Error> {
     for id in ids.iter().filter_map(|id| MessageId::new(*id)) {
         if let Some(origin) = adapters.ledger.find(id).await?
-            && let Some((next, wait)) = rounds.get_mut(&origin.run)
+            && let Some((next, wait)) = rounds.next.get_mut(&origin.run)
         {
             (*next, *wait) = ((*next).min(Instant::now() + WAITS.0), WAITS.0);
         }
@@ -82,24 +119,22 @@ async fn heed(adapters: &Adapters, ids: &[u64], rounds: &mut Rounds) -> Result<(
 async fn ask_all(adapters: &Adapters, rounds: &mut Rounds) -> Result<(), Error> {
     let latest = adapters.ledger.runs(RunFilter { live: true, latest: Some(RUNS), ..RunFilter::all() }).await?;
     let now = (adapters.clock)();
-    rounds.retain(|run, _| latest.iter().any(|known| known.key == *run));
-    for (run, polling) in latest.iter().filter_map(|run| Some((run, asked_about(run, now)?))) {
-        // The first question about a run comes a minute after it was seen. After the lifetimes of all channels, it comes once a day.
-        let first = match polling {
-            Polling::Open => (Instant::now() + WAITS.0, WAITS.0),
-            Polling::UnreportedFallbacks => (Instant::now(), WAITS.1),
-        };
-        let (next, wait) = *rounds.entry(run.key).or_insert(first);
-        if next > Instant::now() {
+    rounds.next.retain(|run, _| latest.iter().any(|known| known.key == *run));
+    rounds.reported.retain(|run, _| latest.iter().any(|known| known.key == *run));
+    let mut runs: Vec<(&Run, Polling)> = latest.iter().filter_map(|run| Some((run, asked_about(run, now)?))).collect();
+    // The runs of these days do not wait for those of before.
+    runs.sort_by_key(|(_, polling)| *polling == Polling::UnreportedFallbacks);
+    for (run, polling) in runs {
+        if !rounds.is_due(run, polling) {
             continue;
         }
         // One gateway that cannot be asked keeps nobody from the others.
-        match poll(adapters, run, polling, ROUND).await {
+        let polled = poll(adapters, run, polling, ROUND).await;
+        rounds.asked(run, polling, polled.as_ref().ok());
+        match polled {
             Ok(polled) => tracing::info!(run = run.name(), asked = polled.asked, told = polled.told, "asked"),
             Err(error) => told(Err(error)),
         }
-        let wait = (wait * 2).min(WAITS.1);
-        rounds.insert(run.key, (Instant::now() + wait, wait));
     }
     Ok(())
 }
@@ -127,5 +162,69 @@ fn age(run: &Run, now: Timestamp) -> Duration {
 fn told(ended: Result<(), Error>) {
     if let Err(error) = ended {
         tracing::warn!("what became of messages could not be followed: {error:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::domain::{OperationKind, Row};
+    use crate::ledger::Ledger as _;
+    use crate::ledger::memory::{Contents, MemoryLedger};
+    use crate::report::new_run;
+
+    const FALLBACKS: Polling = Polling::UnreportedFallbacks;
+
+    async fn run() -> Run {
+        let ledger = MemoryLedger::new(Contents::default(), || Timestamp::UNIX_EPOCH);
+        let run = ledger.create_run(&new_run(OperationKind::ViberSms, (2, Row::new(3)))).await.unwrap();
+        Run { live: true, receipts: 1, ..run }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn run_is_asked_about_again_until_no_fallback_is_unreported() {
+        let (run, mut rounds) = (run().await, Rounds::default());
+        assert!(rounds.is_due(&run, FALLBACKS), "at once");
+        rounds.asked(&run, FALLBACKS, Some(&Polled { asked: 9, left: 5, ..Polled::default() }));
+        assert!(!rounds.is_due(&run, FALLBACKS));
+        advance(WAITS.0).await;
+        assert!(rounds.is_due(&run, FALLBACKS), "the others come soon");
+        rounds.asked(&run, FALLBACKS, Some(&Polled { waiting: 1, ..Polled::default() }));
+        advance(WAITS.1).await;
+        assert!(rounds.is_due(&run, FALLBACKS), "a channel still had time");
+        rounds.asked(&run, FALLBACKS, Some(&Polled::default()));
+        advance(WAITS.1 * 2).await;
+        assert!(!rounds.is_due(&run, FALLBACKS), "nothing is unreported");
+        assert!(rounds.is_due(&Run { receipts: 2, ..run }, FALLBACKS), "until another receipt comes");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn run_that_cannot_be_asked_about_is_tried_less_and_less_often() {
+        let (run, mut rounds) = (run().await, Rounds::default());
+        assert!(!rounds.is_due(&run, Polling::Open), "after a minute");
+        advance(WAITS.0).await;
+        assert!(rounds.is_due(&run, Polling::Open));
+        rounds.asked(&run, Polling::Open, None);
+        advance(WAITS.0).await;
+        assert!(!rounds.is_due(&run, Polling::Open));
+        advance(WAITS.0).await;
+        assert!(rounds.is_due(&run, Polling::Open));
+    }
+
+    #[tokio::test]
+    async fn older_run_is_asked_about_unreported_fallbacks_alone() {
+        let run = run().await;
+        let after = |days: i64| run.began_at + SignedDuration::from_hours(24 * days);
+        assert_eq!(asked_about(&run, after(3)), Some(Polling::Open));
+        assert_eq!(asked_about(&run, after(5)), Some(FALLBACKS));
+        assert_eq!(
+            asked_about(&Run { receipts: 0, ..run.clone() }, after(5)),
+            None,
+            "no channel is known to have failed"
+        );
+        assert_eq!(asked_about(&run, after(400)), None);
     }
 }

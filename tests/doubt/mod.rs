@@ -123,7 +123,7 @@ fn commits(sale: &Folder) -> i64 {
     let mut commits = 0;
     with_runtime(async {
         let mut connection = SqliteConnection::connect_with(&options).await.expect("the ledger");
-        let asked = sqlx::query_scalar("SELECT generation FROM meta").fetch_one(&mut connection).await;
+        let asked = sqlx::query_scalar("SELECT generation FROM identity").fetch_one(&mut connection).await;
         commits = asked.expect("the number of commits");
         connection.close().await.expect("the end");
     });

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Hooked, operations};
+use super::{Hooked, operations, post, webhook_path};
 use crate::support::{Answer, Clock, Draft, Finished, Folder, Gateway, Process, Server, accepted, campaign, in_files};
 
 const VIBER_SMS: &str = "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";
@@ -355,13 +355,59 @@ fn late_delivery_of_a_retried_message_stops_the_next_retry() {
     reporting.reports(("sms", "UNDELIVERABLE", 3));
     retry(&hooked.sale, &[]).exits(0);
     let sent = operations(&reporting.gateway);
-    assert_eq!(hooked.tell(&sent[1], &body(&("sms", "UNDELIVERABLE", 4))), 200);
-    assert_eq!(hooked.tell(&sent[0], &body(&("viber", "READ", 2))), 200);
+    let of = |msg_id: &str, report: &Report| {
+        let mut told: Value = serde_json::from_str(&body(report)).expect("JSON");
+        told["msg_id"] = msg_id.into();
+        told.to_string()
+    };
+    assert_eq!(hooked.tell(&sent[1], &of("902", &("sms", "UNDELIVERABLE", 4))), 200);
+    assert_eq!(hooked.tell(&sent[0], &of("901", &("viber", "READ", 2))), 200);
     let results = hooked.results();
     assert_eq!((results.states(), results.column("delivered_by")), (vec!["read"], vec!["viber"]));
+    // All of the row is about the message that was read.
     assert_eq!(results.column("id"), [sent[0]["id"].to_string()]);
+    assert!(!results.column("reason")[0].contains("duplicate"), "{:?}", results.column("reason"));
+    assert_eq!(results.column("error"), [""]);
     retry(&hooked.sale, &[]).says("has no row to send again");
     assert_eq!(reporting.gateway.phones().len(), 2);
+    drop(server);
+}
+
+#[test]
+fn delivery_that_is_reported_during_a_retry_stops_it_for_its_row() {
+    let webhook = Arc::new(Mutex::new(None::<(String, String)>));
+    let late = Arc::clone(&webhook);
+    let gateway = Gateway::always(Answer::items(move |operation| {
+        if let Some((door, path)) = late.lock().expect("a webhook").take() {
+            assert_eq!(post(&door, &path, &body(&("sms", "DELIVERED", 9))), 200);
+        }
+        accepted(operation)
+    }));
+    let hooked = Hooked::write(campaign().to(2).one_at_a_time().batches_of(1).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let sent = operations(&gateway);
+    sent.iter().for_each(|operation| assert_eq!(hooked.tell(operation, &body(&("sms", "EXPIRED", 1))), 200));
+    // It comes while the message of the row before is on its way.
+    *webhook.lock().expect("a webhook") = Some((hooked.door.clone(), webhook_path(&sent[1]).to_owned()));
+    retry(&hooked.sale, &[]).exits(0);
+    assert_eq!(operations(&gateway)[2..].iter().map(|one| &one["phone"]).collect::<Vec<_>>(), [&sent[0]["phone"]]);
+    assert_eq!(hooked.results().states(), ["accepted", "delivered"]);
+    drop(server);
+}
+
+#[test]
+fn rejection_that_a_later_report_disproves_is_asked_about() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(1).channels(VIBER_SMS).asynchronous().through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&["--offline"]);
+    for report in [("viber", "REJECTED", 1), ("sms", "ACCEPTED", 2)] {
+        assert_eq!(hooked.tell(&operations(&gateway)[0], &body(&report)), 200);
+    }
+    hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(3).says("--state failed");
+    retry(&hooked.sale, &[]).says("the gateway reports 1 message as still being delivered");
+    assert_eq!(gateway.phones().len(), 1);
     drop(server);
 }
 
@@ -426,4 +472,18 @@ fn unreported_fallback_fails_after_the_last_question() {
     sale.campaign(&["report", "sale", "--out", "report.html"]);
     let page = std::fs::read_to_string(sale.path("report.html")).expect("a page");
     assert!(page.contains("fallback not reported"));
+}
+
+#[test]
+fn failure_on_a_foreign_channel_ends_with_the_last_question() {
+    let _files = in_files();
+    let (reporting, clock) = (Reporting::new(), Clock::new());
+    let sale = campaign().to(1).through(&reporting.gateway).write();
+    sale.run(&[]).exits(0);
+    reporting.reports(("MAX", "EXPIRED", 10));
+    sale.campaign(&["reconcile", "sale", "--all"]).exits(0);
+    assert_eq!(sale.results().states(), ["accepted"]);
+    let later = clock.set_to(Timestamp::now() + SignedDuration::from_hours(24 * 5));
+    Process::start(sale.command_after(&later, &["reconcile", "sale", "--all"])).finish();
+    assert_eq!(sale.results().states(), ["failed"]);
 }

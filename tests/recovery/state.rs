@@ -35,7 +35,7 @@ pub(super) fn commits(state: &Path) -> (i64, i64) {
     let ledger = runtime.block_on(async {
         let options = SqliteConnectOptions::new().filename(copy.path().join("ledger.sqlite"));
         let mut connection = options.connect().await.expect("a ledger");
-        let commits = sqlx::query_scalar("SELECT generation FROM meta").fetch_one(&mut connection).await;
+        let commits = sqlx::query_scalar("SELECT generation FROM identity").fetch_one(&mut connection).await;
         connection.close().await.expect("closed");
         commits.expect("a number")
     });

@@ -26,7 +26,8 @@ impl World {
                 } else {
                     ids.id(row)
                 };
-                Some(encoded(row, id?, self.plan.kind))
+                let repeats = order.is_some() || snapshot.digests.contains_key(&row);
+                Some(encoded(row, id?, self.plan.kind).repeating(repeats))
             })
             .collect();
         operations.chunks(7).map(<[EncodedOperation]>::to_vec).collect()
@@ -85,5 +86,6 @@ fn encoded(row: Row, id: MessageId, kind: OperationKind) -> EncodedOperation {
         json,
         cost: None,
         leave_by: None,
+        repeats: false,
     }
 }

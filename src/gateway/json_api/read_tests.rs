@@ -19,6 +19,7 @@ pub(super) fn envelope(kind: OperationKind, count: u32) -> Envelope {
         json: Vec::new(),
         cost: None,
         leave_by: None,
+        repeats: false,
     };
     Envelope::new((0..count).map(operation).collect()).unwrap()
 }

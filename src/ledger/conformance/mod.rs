@@ -140,6 +140,7 @@ promises! {
     receipts:
         receipts_come_back_by_row_as_they_came_and_none_twice,
         every_opt_out_is_recorded_even_if_its_receipt_is_not_stored,
+        last_answers_and_other_words_for_channels_are_kept,
         a_receipt_needs_no_lease_and_makes_what_was_counted_old_until_it_is_counted_anew,
         what_is_kept_of_a_runs_rows_is_what_was_kept_last,
         a_receipt_that_comes_before_the_answer_wins_over_doubt,

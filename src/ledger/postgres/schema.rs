@@ -19,10 +19,12 @@ const SECOND: &str = "
     ) WITH (fillfactor = 50);
 ";
 
-/// The channels of pipelines. Delivery status follows another rule since then, so runs with receipts are counted again once.
+/// The channels of pipelines. Delivery status follows another rule since then, so runs with receipts or retries are counted again
+/// once.
 const THIRD: &str = "
     ALTER TABLE envelopes ADD COLUMN chains TEXT;
-    UPDATE runs SET receipts_counted = 0 WHERE receipts > 0 AND purged_at IS NULL;
+    UPDATE runs SET receipts_counted = receipts + 1
+        WHERE purged_at IS NULL AND (receipts > 0 OR EXISTS (SELECT 1 FROM orders WHERE run = runs.key));
 ";
 
 /// The version of the tables whose envelopes know the channels of pipelines.

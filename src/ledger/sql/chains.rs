@@ -6,9 +6,9 @@ use super::envelopes;
 use super::statement::query;
 use super::written::Head;
 use crate::domain::OperationKind;
+use crate::ledger::RunId;
 use crate::ledger::earlier_chains::EarlierChains;
 use crate::ledger::pack::write_chains;
-use crate::ledger::{LedgerError, RunId};
 use sqlx::Row as _;
 
 /// Envelopes that are read at once.
@@ -50,7 +50,8 @@ pub(in crate::ledger) async fn record(
         for row in &records {
             let mut envelope = match envelopes::record(row) {
                 Ok(envelope) => envelope,
-                Err(Failure::Ledger(LedgerError::Damaged { .. })) => continue,
+                // What cannot be read keeps unknown channels; reading its run says so.
+                Err(Failure::Ledger(_)) => continue,
                 Err(error) => return Err(error),
             };
             if envelope.kind != OperationKind::Pipeline {

@@ -16,6 +16,7 @@ use super::runs::Stage;
 use super::writer::Work;
 use super::{envelopes, events, guard, hosts, left_out, pace, runs, stops};
 use crate::domain::{Chain, MessageId};
+use crate::ledger::earlier_words::rewrite_event;
 use crate::ledger::rules::held;
 use crate::ledger::{
     Allowance, AskedRow, Block, BlockRequest, Claim, Copies, Drawn, EnvelopeRecord, EnvelopeSummary, Epoch, Hold,
@@ -196,7 +197,10 @@ impl Ledger for Adapter {
         Box::pin(async move { look!(self, guard::numbers_sent_to, runs) })
     }
 
-    fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
+    fn record(&self, lease: Lease, mut events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
+        if !self.keeps_chains() {
+            events.iter_mut().for_each(rewrite_event);
+        }
         Box::pin(self.write(move |connection, now| Box::pin(events::record(connection, now, lease, events.clone()))))
     }
 

@@ -19,6 +19,7 @@ use crate::domain::{
     Addressee, Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
 };
 use crate::ledger::checksum::Checksum;
+use crate::ledger::earlier_words::rewrite_receipt;
 use crate::ledger::pack::{pack, unpack};
 use crate::ledger::receipts::keep;
 use crate::ledger::rules::forget_in_receipt;
@@ -32,7 +33,10 @@ const STRETCH: u32 = 32;
 const WRITTEN_AT_ONCE: usize = 256;
 
 impl Receipts for Adapter {
-    fn receive(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<Reception>> {
+    fn receive(&self, mut receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<Reception>> {
+        if !self.keeps_chains() {
+            receipts.iter_mut().for_each(rewrite_receipt);
+        }
         Box::pin(self.write(move |connection, now| Box::pin(receive(connection, now, receipts.clone()))))
     }
 

@@ -31,7 +31,7 @@ pub(super) async fn adopt(path: &Path, known: &MarkReading, clock: Clock) -> Res
     };
     let current = current_mark(&mut pen.connection).await.map_err(failed)?;
     let accepted = Mark { id: current.id, generation: furthest.max(current.generation) + 1 };
-    sqlx::query("UPDATE meta SET generation = ?")
+    sqlx::query("UPDATE identity SET generation = ?")
         .bind(accepted.generation)
         .execute(&mut pen.connection)
         .await

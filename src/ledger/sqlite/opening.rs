@@ -173,6 +173,6 @@ pub(super) async fn connect(path: &Path, patience: Patience) -> Result<SqliteCon
 
 /// Which ledger this is, and how far it has come.
 pub(super) async fn current_mark(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
-    let row = sqlx::query("SELECT id, generation FROM meta").fetch_one(connection).await?;
+    let row = sqlx::query("SELECT id, generation FROM identity").fetch_one(connection).await?;
     Ok(Mark { id: row.try_get(0)?, generation: row.try_get(1)? })
 }

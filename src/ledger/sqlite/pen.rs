@@ -81,7 +81,7 @@ impl Pen {
 
 /// Counts a commit inside its transaction, and makes it: two statements that go to the thread of the connection at once.
 async fn count_and_commit(connection: &mut SqliteConnection) -> sqlx::Result<Mark> {
-    let counted = sqlx::query("UPDATE meta SET generation = generation + 1 RETURNING id, generation; COMMIT");
+    let counted = sqlx::query("UPDATE identity SET generation = generation + 1 RETURNING id, generation; COMMIT");
     // `fetch_one` would end at the row, and nothing would be committed.
     let rows = counted.fetch_all(connection).await?;
     let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;

@@ -116,7 +116,8 @@ impl ReadyBackup {
         let moved = async {
             let mut connection = connect(&file).await?;
             let moved = opening::current_mark(&mut connection).await?.moved();
-            let changed = sqlx::query("UPDATE meta SET id = $1, generation = $2").bind(moved.id).bind(moved.generation);
+            let changed =
+                sqlx::query("UPDATE identity SET id = $1, generation = $2").bind(moved.id).bind(moved.generation);
             changed.execute(&mut connection).await?;
             connection.close().await?;
             Ok(moved)

@@ -77,7 +77,8 @@ impl RunFigures {
         // Of a run that was purged nothing more becomes known.
         let counted = if run.purged_at.is_some() { run.counts.as_ref() } else { run.standing_counts() };
         let Some((counts, _)) = counted else { return Ok(None) };
-        let kept = ledger.figures(run.key).await?.and_then(|kept| KeptFigures::read(&kept));
+        let read = if run.purged_at.is_some() { KeptFigures::read } else { KeptFigures::read_current };
+        let kept = ledger.figures(run.key).await?.and_then(|kept| read(&kept));
         let is_true = |kept: &KeptFigures| kept.is_of(counts, run.receipts) || run.purged_at.is_some();
         Ok(kept.filter(is_true).and_then(KeptFigures::figures).filter(|figures| figures.counts == *counts))
     }
@@ -114,7 +115,7 @@ impl RunFigures {
     /// Keeps on what terms a run is sent from now on, beside what was kept of it before.
     pub async fn keep_terms(ledger: &dyn Ledger, run: RunId, terms: Terms) {
         let kept = async {
-            let before = ledger.figures(run).await?.and_then(|kept| KeptFigures::read(&kept));
+            let before = ledger.figures(run).await?.and_then(|kept| KeptFigures::read_current(&kept));
             match before.unwrap_or_default().on(terms).written() {
                 Some(kept) => ledger.keep_figures(run, kept).await,
                 None => Ok(()),

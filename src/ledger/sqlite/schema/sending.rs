@@ -219,11 +219,14 @@ pub(super) const DAYS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Envelopes of pipelines know their channels. Delivery status follows another rule since then, so runs with receipts are counted
-/// again once.
+/// Envelopes of pipelines know their channels. Delivery status follows another rule since then, so runs with receipts or retries
+/// are counted again once. A process of the version before that still has the ledger open counts its commits in `meta`: without
+/// that table it writes nothing more.
 pub(super) const CHAINS: &str = "
     ALTER TABLE envelopes ADD COLUMN chains TEXT;
-    UPDATE runs SET receipts_counted = 0 WHERE receipts > 0 AND purged_at IS NULL;
+    UPDATE runs SET receipts_counted = receipts + 1
+        WHERE purged_at IS NULL AND (receipts > 0 OR EXISTS (SELECT 1 FROM orders WHERE run = runs.key));
+    ALTER TABLE meta RENAME TO identity;
 ";
 
 /// What a projection made of all rows of a run.

@@ -42,6 +42,18 @@ async fn a_ledger_is_not_brought_up_to_date_while_an_earlier_version_sends_with_
 }
 
 #[tokio::test]
+async fn open_process_of_an_earlier_version_commits_nothing_after_the_upgrade() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger");
+    of_codes(&path, &[(None, None, None)]).await;
+    let mut earlier = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
+    let commit = "UPDATE meta SET generation = generation + 1 RETURNING id, generation";
+    assert!(sqlx::query(commit).execute(&mut earlier).await.is_ok());
+    SqliteLedger::open(&path, Timestamp::now).await.unwrap();
+    assert!(sqlx::query(commit).execute(&mut earlier).await.is_err());
+}
+
+#[tokio::test]
 async fn what_was_left_open_of_single_messages_is_over_and_a_campaigns_run_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");

@@ -40,7 +40,7 @@ const TABLES: [(&str, Holds); 29] = [
     ("guarded", Holds::Nothing),
     ("hooks", Holds::Nothing),
     ("left_out", Holds::Nothing),
-    ("meta", Holds::Nothing),
+    ("identity", Holds::Nothing),
     ("notifications", Holds::Words),
     ("occurrences", Holds::Nothing),
     ("opt_out_list", Holds::Nothing),
