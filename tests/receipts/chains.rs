@@ -77,7 +77,7 @@ impl Reporting {
             match *reported.lock().expect("a report") {
                 Some(report) if known.lock().expect("a set").contains(&id) => {
                     let mut data: Value = serde_json::from_str(&body(&report)).expect("JSON");
-                    (data["id"], data["msg_id"]) = (id.into(), "9".into());
+                    data["id"] = id.into();
                     json!({"success": true, "data": data})
                 }
                 _ => json!({"success": false, "error": "no such message"}),
@@ -352,20 +352,23 @@ fn retry_of_a_single_channel_asks_nothing() {
 fn late_delivery_of_a_retried_message_stops_the_next_retry() {
     let reporting = Reporting::new();
     let (hooked, server) = failed(&reporting, 1);
+    let msg_id = || hooked.results().column("msg_id")[0].to_owned();
+    let first = hooked.sale.results().column("msg_id")[0].to_owned();
     reporting.reports(("sms", "UNDELIVERABLE", 3));
     retry(&hooked.sale, &[]).exits(0);
-    let sent = operations(&reporting.gateway);
+    let (sent, second) = (operations(&reporting.gateway), msg_id());
     let of = |msg_id: &str, report: &Report| {
         let mut told: Value = serde_json::from_str(&body(report)).expect("JSON");
         told["msg_id"] = msg_id.into();
         told.to_string()
     };
-    assert_eq!(hooked.tell(&sent[1], &of("902", &("sms", "UNDELIVERABLE", 4))), 200);
-    assert_eq!(hooked.tell(&sent[0], &of("901", &("viber", "READ", 2))), 200);
+    assert_eq!(hooked.tell(&sent[1], &of(&second, &("sms", "UNDELIVERABLE", 4))), 200);
+    assert_eq!(hooked.tell(&sent[0], &of(&first, &("viber", "READ", 2))), 200);
     let results = hooked.results();
     assert_eq!((results.states(), results.column("delivered_by")), (vec!["read"], vec!["viber"]));
     // All of the row is about the message that was read.
     assert_eq!(results.column("id"), [sent[0]["id"].to_string()]);
+    assert_eq!(results.column("msg_id"), [first]);
     assert!(!results.column("reason")[0].contains("duplicate"), "{:?}", results.column("reason"));
     assert_eq!(results.column("error"), [""]);
     retry(&hooked.sale, &[]).says("has no row to send again");
@@ -406,7 +409,8 @@ fn rejection_that_a_later_report_disproves_is_asked_about() {
         assert_eq!(hooked.tell(&operations(&gateway)[0], &body(&report)), 200);
     }
     hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(3).says("--state failed");
-    retry(&hooked.sale, &[]).says("the gateway reports 1 message as still being delivered");
+    // This one says the same of every message, so that its answers prove nothing.
+    retry(&hooked.sale, &[]).exits(5);
     assert_eq!(gateway.phones().len(), 1);
     drop(server);
 }

@@ -35,7 +35,7 @@ impl PostgresLedger {
             let row = query("SELECT id, generation FROM meta").fetch_one(&mut *reader).await.map_err(Side::Here)?;
             let mark = |name| row.try_get::<i64, _>(name).map_err(Side::Here);
             let meta =
-                sqlx::query("UPDATE meta SET id = $1, generation = $2").bind(mark("id")?).bind(mark("generation")?);
+                sqlx::query("UPDATE identity SET id = $1, generation = $2").bind(mark("id")?).bind(mark("generation")?);
             meta.execute(&mut *whole).await.map_err(Side::There)?;
             whole.commit().await.map_err(Side::There)
         };
