@@ -51,7 +51,7 @@ pub use feed::{Feed, Selection, feed, feed_shares};
 pub use frozen::FrozenInputs;
 pub use hours::{Anew, Clock, Feeding, Hours, Keeping, Passes, ZoneOf};
 pub use oddities::Oddities;
-pub use poll::{Answered, Pending, Polled, Poller, pending};
+pub use poll::{Pending, Polled, Poller, pending};
 pub use reconcile::{Doubts, LONGEST_STAY, Reconciler, Reconciliation, WAITS};
 pub use retry_question::Fate;
 pub use share_draw::ShareDraw;

@@ -48,15 +48,6 @@ pub struct Polled {
     pub waiting: u64,
 }
 
-/// What the gateway answered about one message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answered {
-    /// It reports this, which is stored.
-    Reported(Receipt),
-    /// It does not know the message, its answers prove nothing, or they cannot be used.
-    Nothing,
-}
-
 /// Who asks about the messages of a run.
 pub struct Poller<'a> {
     /// The ledger.
@@ -133,7 +124,8 @@ impl Poller<'_> {
     }
 
     /// Asks about a group of messages once, and takes as long for it as this share of the account's pace has room for. Returns
-    /// an answer for each message, in order; nothing if there was no time.
+    /// what the gateway reports of each message, in order: `None` if it does not know the message, or its answer proves nothing.
+    /// The whole is `None` if there was no time.
     ///
     /// # Errors
     /// When the ledger cannot be read or written.
@@ -143,7 +135,7 @@ impl Poller<'_> {
         share: f64,
         deadline: Instant,
         polled: &mut Polled,
-    ) -> Result<Option<Vec<Answered>>, LedgerError> {
+    ) -> Result<Option<Vec<Option<Receipt>>>, LedgerError> {
         let Self { ledger, gateway, run, ref account, most, .. } = *self;
         let questions = Questions { ledger, gateway, run, account, most };
         let began = Instant::now();
@@ -165,21 +157,21 @@ impl Poller<'_> {
         sight: Sight,
         answers: Vec<StatusAnswer>,
         polled: &mut Polled,
-    ) -> Result<Vec<Answered>, LedgerError> {
+    ) -> Result<Vec<Option<Receipt>>, LedgerError> {
         let (mut receipts, mut answered, now) = (Vec::new(), Vec::with_capacity(group.len()), (self.clock)());
         for (message, answer) in group.iter().zip(answers) {
             polled.asked += 1;
             answered.push(match answer {
                 StatusAnswer::Unclear(_) => {
                     polled.unclear += 1;
-                    Answered::Nothing
+                    None
                 }
                 _ if sight == Sight::Blind => {
                     polled.blind += 1;
-                    Answered::Nothing
+                    None
                 }
                 // A gateway may forget in time what became of a message; that it was taken stays proven.
-                StatusAnswer::Denied(_) => Answered::Nothing,
+                StatusAnswer::Denied(_) => None,
                 StatusAnswer::Known { status, msg_id, channel, updated } => {
                     let source = if message.is_over(now) { ReceiptSource::AskedLast } else { ReceiptSource::Asked };
                     let msg_id = msg_id.map(MsgId::plain);
@@ -191,7 +183,7 @@ impl Poller<'_> {
                         opt_out: None,
                         receipt: receipt.clone(),
                     });
-                    Answered::Reported(receipt)
+                    Some(receipt)
                 }
             });
         }

@@ -2,8 +2,8 @@
 
 use tokio::time::Instant;
 
-use super::{Answered, Pending, Polled, Poller};
-use crate::domain::{Arrival, ReceiptSource};
+use super::{Pending, Polled, Poller};
+use crate::domain::{Arrival, Receipt, ReceiptSource};
 use crate::ledger::LedgerError;
 
 /// What became of a message that seemed to have failed.
@@ -20,8 +20,8 @@ pub enum Fate {
 }
 
 impl Fate {
-    fn of(message: &Pending, answered: &Answered) -> Self {
-        let Answered::Reported(receipt) = answered else { return Fate::Unknown };
+    fn of(message: &Pending, reported: Option<&Receipt>) -> Self {
+        let Some(receipt) = reported else { return Fate::Unknown };
         match receipt.status.arrival() {
             Arrival::Delivered | Arrival::Read => Fate::Delivered,
             Arrival::Pending => Fate::UnderWay,
@@ -44,7 +44,7 @@ impl Poller<'_> {
         for group in messages.chunks(self.room()) {
             let answers = self.ask(group, 1.0, deadline, &mut Polled::default()).await?;
             let Some(answers) = answers else { break };
-            fates.extend(group.iter().zip(&answers).map(|(message, answered)| Fate::of(message, answered)));
+            fates.extend(group.iter().zip(&answers).map(|(message, reported)| Fate::of(message, reported.as_ref())));
         }
         fates.resize(messages.len(), Fate::Unknown);
         Ok(fates)
@@ -57,31 +57,31 @@ mod tests {
 
     use super::*;
     use crate::delivery::ChainTimes;
-    use crate::domain::{Chain, MessageId, OperationKind, Receipt, ReportedChannel, Row, Status};
+    use crate::domain::{Chain, MessageId, OperationKind, ReportedChannel, Row, Status};
 
     #[test]
     fn only_a_failure_of_the_whole_message_lets_it_be_sent_again() {
         let chain = Chain::from(OperationKind::ViberSms);
         let named = (Row::FIRST, None, MessageId::new(7).unwrap());
         let message = Pending::new(named, (chain, Timestamp::UNIX_EPOCH), &ChainTimes::default());
-        let reported = |source, channel: &str, status| {
+        let report = |source, channel: &str, status| {
             let channel = ReportedChannel::from_word(channel);
-            Answered::Reported(Receipt { channel, ..Receipt::new(source, status) })
+            Some(Receipt { channel, ..Receipt::new(source, status) })
         };
         let (asked, last) = (ReceiptSource::Asked, ReceiptSource::AskedLast);
-        for (answered, fate) in [
-            (Answered::Nothing, Fate::Unknown),
-            (reported(asked, "sms", Status::Undeliverable), Fate::Failed),
-            (reported(asked, "", Status::Expired), Fate::Failed),
-            (reported(asked, "viber", Status::Expired), Fate::UnderWay),
-            (reported(last, "viber", Status::Expired), Fate::Failed),
-            (reported(asked, "MAX", Status::Expired), Fate::UnderWay),
-            (reported(asked, "sms", Status::Accepted), Fate::UnderWay),
-            (reported(asked, "", Status::Unknown), Fate::UnderWay),
-            (reported(asked, "viber", Status::Read), Fate::Delivered),
-            (reported(last, "sms", Status::PartiallyDelivered), Fate::Delivered),
+        for (reported, fate) in [
+            (None, Fate::Unknown),
+            (report(asked, "sms", Status::Undeliverable), Fate::Failed),
+            (report(asked, "", Status::Expired), Fate::Failed),
+            (report(asked, "viber", Status::Expired), Fate::UnderWay),
+            (report(last, "viber", Status::Expired), Fate::Failed),
+            (report(asked, "MAX", Status::Expired), Fate::UnderWay),
+            (report(asked, "sms", Status::Accepted), Fate::UnderWay),
+            (report(asked, "", Status::Unknown), Fate::UnderWay),
+            (report(asked, "viber", Status::Read), Fate::Delivered),
+            (report(last, "sms", Status::PartiallyDelivered), Fate::Delivered),
         ] {
-            assert_eq!(Fate::of(&message, &answered), fate, "{answered:?}");
+            assert_eq!(Fate::of(&message, reported.as_ref()), fate, "{reported:?}");
         }
     }
 }

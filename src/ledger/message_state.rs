@@ -200,7 +200,8 @@ mod tests {
     #[test]
     fn state_of_a_chain_follows_the_table_of_receipts() {
         use Status::{Accepted, Delivered, Expired, Queued, Read, Replied, Undeliverable};
-        let cases: [(&[(&str, Status, i64)], State); 12] = [
+        type Reported = (&'static str, Status, i64);
+        let cases: [(&[Reported], State); 12] = [
             (&[("viber", Undeliverable, 5), ("sms", Delivered, 5)], State::Delivered),
             (&[("viber", Expired, 10), ("sms", Delivered, 9)], State::Delivered),
             (&[("viber", Expired, 50), ("viber", Delivered, 5)], State::Delivered),
@@ -246,7 +247,7 @@ mod tests {
     fn first_rejection_of_a_queued_message_is_final_on_any_channel() {
         let rejected = receipt("viber", Status::Rejected, 1);
         let routing = receipt("viber", Status::Routing, 0);
-        assert_eq!(after(State::Queued, VIBER_SMS, &[rejected.clone()]), State::Failed);
+        assert_eq!(after(State::Queued, VIBER_SMS, std::slice::from_ref(&rejected)), State::Failed);
         assert_eq!(after(State::Queued, VIBER_SMS, &[routing, rejected.clone()]), State::Queued);
         assert_eq!(after(State::Accepted, VIBER_SMS, &[rejected]), State::Accepted);
         assert_eq!(after(State::Queued, VIBER_SMS, &[receipt("viber", Status::Expired, 1)]), State::Queued);
@@ -262,7 +263,7 @@ mod tests {
             (message.state, message.refused_at_intake)
         };
         let rejected = receipt("viber", Status::Rejected, 1);
-        assert_eq!(refused(&[rejected.clone()]), (State::Failed, true));
+        assert_eq!(refused(std::slice::from_ref(&rejected)), (State::Failed, true));
         assert_eq!(refused(&[rejected.clone(), receipt("", Status::Rejected, 2)]), (State::Failed, true));
         assert_eq!(refused(&[rejected.clone(), receipt("sms", Status::Accepted, 2)]), (State::Failed, false));
         assert_eq!(refused(&[rejected, receipt("sms", Status::Delivered, 2)]), (State::Delivered, false));
@@ -286,11 +287,11 @@ mod tests {
     fn pending_receipt_proves_a_row_in_doubt_and_changes_nothing_else() {
         for told in [receipt("sms", Status::Routing, 1), receipt("viber", Status::Expired, 1)] {
             for doubtful in [State::InDoubt, State::Unresolved, State::AssumedSent, State::NotSent, State::Sending] {
-                assert_eq!(after(doubtful, VIBER_SMS, &[told.clone()]), State::Accepted, "{doubtful}");
+                assert_eq!(after(doubtful, VIBER_SMS, std::slice::from_ref(&told)), State::Accepted, "{doubtful}");
             }
             for known in [State::Queued, State::Accepted, State::Delivered, State::Read, State::Failed, State::Rejected]
             {
-                assert_eq!(after(known, VIBER_SMS, &[told.clone()]), known);
+                assert_eq!(after(known, VIBER_SMS, std::slice::from_ref(&told)), known);
             }
         }
     }
