@@ -11,8 +11,8 @@ use tokio::time::{Instant, sleep};
 use super::Snapshot;
 use super::chain_times::ChainTimes;
 use super::doubt::Sight;
-use super::questions::{LARGEST, Questions};
-use crate::domain::{Chain, MessageId, MsgId, Receipt, ReceiptSource, Row};
+use super::questions::{LARGEST, Questions, reported};
+use crate::domain::{Chain, MessageId, Receipt, ReceiptSource, Row};
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{Allowance, Ledger, LedgerError, NewReceipt, Reception, Run, State, Walk};
 
@@ -158,7 +158,7 @@ impl Poller<'_> {
         answers: Vec<StatusAnswer>,
         polled: &mut Polled,
     ) -> Result<Vec<Option<Receipt>>, LedgerError> {
-        let (mut receipts, mut answered, now) = (Vec::new(), Vec::with_capacity(group.len()), (self.clock)());
+        let (mut answered, now) = (Vec::with_capacity(group.len()), (self.clock)());
         for (message, answer) in group.iter().zip(answers) {
             polled.asked += 1;
             answered.push(match answer {
@@ -172,21 +172,17 @@ impl Poller<'_> {
                 }
                 // A gateway may forget in time what became of a message; that it was taken stays proven.
                 StatusAnswer::Denied(_) => None,
-                StatusAnswer::Known { status, msg_id, channel, updated } => {
-                    let source = if message.is_over(now) { ReceiptSource::AskedLast } else { ReceiptSource::Asked };
-                    let msg_id = msg_id.map(MsgId::plain);
-                    let receipt = Receipt { msg_id, channel, updated, ..Receipt::new(source, status) };
-                    receipts.push(NewReceipt {
-                        run: self.run.key,
-                        row: message.row,
-                        order: message.order,
-                        opt_out: None,
-                        receipt: receipt.clone(),
-                    });
-                    Some(receipt)
+                known @ StatusAnswer::Known { .. } => {
+                    let is_last = message.is_over(now);
+                    reported(known, if is_last { ReceiptSource::AskedLast } else { ReceiptSource::Asked })
                 }
             });
         }
+        let receipts = group.iter().zip(&answered).filter_map(|(message, receipt)| {
+            let Pending { row, order, .. } = *message;
+            Some(NewReceipt { run: self.run.key, row, order, opt_out: None, receipt: receipt.clone()? })
+        });
+        let receipts = receipts.collect();
         let receptions = self.ledger.receive(receipts).await?;
         polled.told += receptions.iter().filter(|reception| **reception == Reception::Kept).count() as u64;
         Ok(answered)
@@ -199,7 +195,7 @@ mod tests {
     use crate::domain::OperationKind;
 
     #[test]
-    fn answer_is_the_last_one_once_every_channel_had_its_time() {
+    fn answer_after_all_lifetimes_is_the_last_one() {
         let sent_at = Timestamp::UNIX_EPOCH;
         let message = |kind: OperationKind| {
             let named = (Row::FIRST, None, MessageId::new(7).unwrap());

@@ -3,12 +3,18 @@
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::doubt::Sight;
-use crate::domain::{MessageId, Row};
+use crate::domain::{MessageId, MsgId, Receipt, ReceiptSource, Row};
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{Allowance, Ledger, LedgerError, Run};
 
 /// The most questions that go together, those that only test the gateway among them.
 pub(super) const LARGEST: usize = 50;
+
+/// What an answer reports of a message; `None` if the gateway does not know it.
+pub(super) fn reported(answer: StatusAnswer, source: ReceiptSource) -> Option<Receipt> {
+    let StatusAnswer::Known { status, msg_id, channel, updated } = answer else { return None };
+    Some(Receipt { msg_id: msg_id.map(MsgId::plain), channel, updated, ..Receipt::new(source, status) })
+}
 
 /// Where questions about a run go, and what they may take.
 pub(super) struct Questions<'a> {

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::doubt::{Doubt, Sight, conclude, patience};
-use super::questions::{LARGEST, Questions};
-use crate::domain::{Chain, MessageId, MsgId, Outcome, Receipt, ReceiptSource, Row};
+use super::questions::{LARGEST, Questions, reported};
+use crate::domain::{Chain, MessageId, Outcome, ReceiptSource, Row};
 use crate::failpoint;
 use crate::gateway::{Gateway, StatusAnswer};
 use crate::ledger::{
@@ -203,14 +203,8 @@ impl Reconciler<'_> {
 impl Reconciler<'_> {
     /// What an answer reports of a message; nothing if the gateway does not know it.
     fn receipt(&self, doubt: &Doubt, answer: &StatusAnswer) -> Option<NewReceipt> {
-        let StatusAnswer::Known { status, msg_id, channel, updated } = answer else { return None };
+        let receipt = reported(answer.clone(), ReceiptSource::Asked)?;
         let (_, order) = self.run.message_of(doubt.id)?;
-        let receipt = Receipt {
-            msg_id: msg_id.clone().map(MsgId::plain),
-            channel: channel.clone(),
-            updated: *updated,
-            ..Receipt::new(ReceiptSource::Asked, status.clone())
-        };
         Some(NewReceipt { run: self.run.key, row: doubt.row, order, receipt, opt_out: None })
     }
 }

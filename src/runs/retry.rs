@@ -114,8 +114,8 @@ impl Session {
         }
         let (rows, snapshot) = self.without_reached((&run, snapshot), rows, &mut left_out).await?;
         let (number, unconfirmed) = (rows.len() as u64, left_out.unconfirmed);
-        if number == 0 && unconfirmed > 0 {
-            let said = self.launch.request.accept_duplicates;
+        let said = self.launch.request.accept_duplicates;
+        if unconfirmed > 0 && (number == 0 || said.is_some_and(|said| said != number)) {
             return Err(Error::RetryUnconfirmed { run: run.name(), rows: unconfirmed, said });
         }
         if number == 0 {
@@ -189,12 +189,19 @@ impl Session {
             let id = run.id(refused.row, order)?;
             Some(Pending::new((refused.row, order, id), (chain, refused.begun_at), &times))
         };
-        let (messages, asked): (Vec<Pending>, Vec<RefusedRow>) =
-            asked.into_iter().filter_map(|refused| Some((message(&refused)?, refused))).unzip();
+        let (mut messages, mut questions, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
+        for refused in asked {
+            match message(&refused) {
+                Some(message) => {
+                    messages.push(message);
+                    questions.push(refused);
+                }
+                // Without its identifier nobody can ask about it.
+                None => unconfirmed.push(refused),
+            }
+        }
         (self.adapters.observer)(Event::AskingBeforeRetry { rows: messages.len() as u64 });
-        let fates = self.ask_before_retry(run, &messages).await?;
-        let mut unconfirmed = Vec::new();
-        for (refused, fate) in asked.into_iter().zip(fates) {
+        for (refused, fate) in questions.into_iter().zip(self.ask_before_retry(run, &messages).await?) {
             match fate {
                 Fate::Failed => rows.push(refused),
                 Fate::Delivered => left_out.delivered += 1,

@@ -330,6 +330,8 @@ fn retry_sends_the_rest_and_tells_what_is_not_confirmed() {
     let sent = operations(&gateway);
     sent.iter().for_each(|operation| assert_eq!(hooked.tell(operation, &body(&("sms", "EXPIRED", 1))), 200));
     *known.lock().expect("an id") = Some(sent[1]["id"].to_string());
+    retry(&hooked.sale, &["--i-accept-duplicates", "9"]).exits(2).says("of 2 messages");
+    assert_eq!(operations(&gateway).len(), 3);
     let told = retry(&hooked.sale, &[]).exits(5);
     told.says("retry of sale@1: 1 message to send; skipped: 2 not confirmed as failed").says("not retried: 2 messages");
     assert_eq!(operations(&gateway)[3..].iter().map(|one| &one["phone"]).collect::<Vec<_>>(), [&sent[1]["phone"]]);
