@@ -15,6 +15,7 @@ mod recipients;
 mod schedule;
 mod stage;
 mod texts;
+mod timezone;
 mod variants;
 mod window;
 

@@ -1,4 +1,4 @@
-//! Names: of the campaign, of columns and constants, of a time zone, of a country.
+//! Names: of the campaign, of columns and constants, of a country.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Resolver;
 use crate::domain::variable::{is_built_in, is_reserved, is_variable};
 use crate::domain::{ParseRegionError, Region};
-use crate::finding::{Finding, did_you_mean, rules};
+use crate::finding::{Finding, rules};
 use crate::manifest::section::Section;
 
 /// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
@@ -45,26 +45,6 @@ impl Resolver<'_> {
         let message = format!("`{name}` cannot be a campaign's name: 1 to 64 of a-z, 0-9 and `-`");
         self.report
             .at(span, Finding::new(&rules::CAMPAIGN_NAME, message).help(format!("write `name: {}`", slug(name))));
-        None
-    }
-
-    /// The time zone, if it exists.
-    pub(super) fn timezone(&mut self, root: Section<'_>) -> Option<String> {
-        let (name, span) = root.typed("timezone")?;
-        if let Ok(zone) = jiff::tz::TimeZone::get(name) {
-            return Some(zone.iana_name().unwrap_or(name).to_owned());
-        }
-        let zones: Vec<String> = jiff::tz::db().available().map(|zone| zone.to_string()).collect();
-        let city = |zone: &&String| {
-            zone.rsplit_once('/').is_some_and(|(_, city)| city.eq_ignore_ascii_case(&name.trim().replace(' ', "_")))
-        };
-        let named = zones.iter().find(city).map(String::as_str);
-        let help = match named.or_else(|| did_you_mean(name, zones.iter().map(String::as_str))) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => "write it as the time zone database does, like `Europe/Kyiv`".into(),
-        };
-        self.report
-            .at(span, Finding::new(&rules::UNKNOWN_TIMEZONE, format!("there is no time zone `{name}`")).help(help));
         None
     }
 
