@@ -11,7 +11,7 @@ pub(crate) static CAMPAIGN: &[Key] = &[
         .doc("The campaign's name, 1 to 64 of a-z, 0-9 and -; without it, the file's name."),
     Key::new("edition", Shape::Template, "\"{{ today }}\"")
         .doc("What makes a repeated campaign a new one; within one edition nobody gets a second message."),
-    Key::new("purpose", Shape::OneOf(&["marketing", "service"]), "service")
+    Key::new("purpose", Shape::OneOf(&["marketing", "service"]), "marketing")
         .doc("What the messages are for: `marketing` leaves out who opted out, `service` (codes, orders) does not. Without it lookups and code calls are service, the rest is marketing."),
     Key::new("gateway", Shape::Line, "production")
         .doc("The profile of gateways.yaml to send through; `sandbox` is the built-in rehearsal.")
@@ -109,7 +109,7 @@ static RECIPIENTS: &[Key] = &[
     Key::new("max_invalid", Shape::Share, "10%")
         .doc("If more of the rows than this are invalid, and at least five, nothing is sent.")
         .default("10%"),
-    Key::new("empty", Shape::OneOf(&["refuse", "ok"]), "ok")
+    Key::new("empty", Shape::OneOf(&["refuse", "ok"]), "refuse")
         .doc("What becomes of a list without anybody: `ok` ends with 0 and sends nothing.")
         .default("refuse"),
     Key::new("suppress", Shape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop-list.csv]")

@@ -11,6 +11,7 @@ mod channels;
 mod gateway;
 mod hint;
 mod item;
+mod protective;
 mod schema;
 mod structure;
 

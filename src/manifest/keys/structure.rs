@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::hint::{hint, meant};
-use super::{Key, Mark, Shape, campaign::TEXT_FILE, channel_form, find, names};
+use super::{Key, Mark, Shape, campaign::TEXT_FILE, channel_form, find, names, protective};
 use crate::domain::Amount;
 use crate::finding::{Finding, did_you_mean, list, rules};
 use crate::manifest::report::Report;
@@ -263,10 +263,12 @@ fn digits(text: &str) -> bool {
 fn advice(key: &Key, scalar: &Scalar) -> String {
     let text = scalar.text.as_str();
     match key.shape {
-        Shape::OneOf(words) | Shape::Words(words) => match did_you_mean(text, words.iter().copied()) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("write it like `{}`", key.written()),
-        },
+        Shape::OneOf(words) | Shape::Words(words) => {
+            protective::advice(key, text, words).unwrap_or_else(|| match did_you_mean(text, words.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("write it like `{}`", key.written()),
+            })
+        }
         Shape::Integer { .. } if digits(text) && !scalar.is_plain() => "write the number without quotes".into(),
         Shape::Share if digits(text) => format!("write `{text}%`"),
         Shape::Rate if digits(text) => format!("write `{text}/s` or `{text}/min`"),

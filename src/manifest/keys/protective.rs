@@ -1,0 +1,178 @@
+//! Keys whose values protect recipients: what to write instead of an unknown value.
+//!
+//! Advice goes by the meaning of a word first. It never names a value that protects less, whatever the spelling.
+
+use super::Key;
+use crate::finding::did_you_mean;
+
+/// The values of a key that protects recipients.
+#[derive(Debug)]
+struct Protection {
+    key: &'static str,
+    /// The value to write if in doubt.
+    safe: &'static str,
+    /// Values that protect less, which no advice names.
+    risky: &'static [&'static str],
+    /// Words that people write, and the values that they mean.
+    meanings: &'static [(&'static str, &'static [&'static str])],
+}
+
+const PROTECTIONS: [Protection; 5] = [
+    Protection {
+        key: "purpose",
+        safe: "marketing",
+        risky: &["service"],
+        meanings: &[(
+            "marketing",
+            &[
+                "promo",
+                "promotion",
+                "promotional",
+                "newsletter",
+                "advertising",
+                "advertisement",
+                "advert",
+                "ads",
+                "ad",
+                "commercial",
+                "sale",
+                "sales",
+                "offer",
+                "bulk",
+                "campaign",
+                "reklama",
+                "реклама",
+                "рекламна",
+                "рекламная",
+                "маркетинг",
+                "маркетингова",
+                "розсилка",
+                "рассылка",
+                "промо",
+                "акція",
+                "акция",
+            ],
+        )],
+    },
+    Protection {
+        key: "duplicates",
+        safe: "skip",
+        risky: &["allow"],
+        meanings: &[
+            ("skip", &["ignore", "drop", "remove", "dedupe", "deduplicate", "unique", "once", "omit", "false", "no"]),
+            ("refuse", &["deny", "error", "fail", "forbid", "reject", "stop", "abort"]),
+        ],
+    },
+    Protection {
+        key: "on_in_doubt",
+        safe: "hold",
+        risky: &["assume_sent", "resend_if_not_found"],
+        meanings: &[("hold", &["wait", "ask", "keep", "stop", "pause", "manual"])],
+    },
+    Protection {
+        key: "receipts",
+        safe: "auto",
+        risky: &["off"],
+        meanings: &[
+            ("auto", &["automatic", "on", "yes", "true"]),
+            ("webhook", &["hook", "webhooks", "callback", "push"]),
+            ("poll", &["polling", "pull", "status", "ask"]),
+        ],
+    },
+    Protection {
+        key: "empty",
+        safe: "refuse",
+        risky: &["ok"],
+        meanings: &[("refuse", &["deny", "error", "fail", "forbid", "reject", "stop", "abort", "false", "no"])],
+    },
+];
+
+/// What to write instead of an unknown value of a key that protects recipients; `None` for other keys.
+pub(super) fn advice(key: &Key, text: &str, words: &[&'static str]) -> Option<String> {
+    let protection = PROTECTIONS.iter().find(|protection| protection.key == key.name)?;
+    let typed = text.trim().to_lowercase();
+    let meanings = || protection.meanings.iter();
+    let by_meaning = meanings().find(|(_, written)| written.contains(&typed.as_str())).map(|(meant, _)| *meant);
+    let by_spelling = || did_you_mean(&typed, words.iter().copied()).filter(|meant| !protection.risky.contains(meant));
+    Some(match by_meaning.or_else(by_spelling) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("if in doubt, write `{}`", protection.safe),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::keys::{CAMPAIGN, Shape};
+
+    /// Every key of a campaign that protects recipients, with its words.
+    fn protective(keys: &'static [Key], found: &mut Vec<(&'static Key, &'static [&'static str])>) {
+        for key in keys {
+            match key.shape {
+                Shape::OneOf(words) if PROTECTIONS.iter().any(|protection| protection.key == key.name) => {
+                    found.push((key, words));
+                }
+                Shape::Map(keys) | Shape::Or { keys, .. } => protective(keys, found),
+                _ => {}
+            }
+        }
+    }
+
+    fn all() -> Vec<(&'static Key, &'static [&'static str])> {
+        let mut found = Vec::new();
+        protective(CAMPAIGN, &mut found);
+        found
+    }
+
+    #[test]
+    fn protections_name_values_of_their_keys() {
+        let keys = all();
+        for Protection { key, safe, risky, meanings } in &PROTECTIONS {
+            let (key, words) = keys.iter().find(|(known, _)| known.name == *key).expect("a key of a campaign");
+            let named = meanings.iter().map(|(meant, _)| meant).chain([safe]).chain(*risky);
+            named.for_each(|word| assert!(words.contains(word), "{}: {word}", key.name));
+            assert!(!risky.contains(&key.example), "`{}` is the example of {}", key.example, key.name);
+            assert!(meanings.iter().all(|(meant, _)| !risky.contains(meant)), "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn advice_names_no_value_that_protects_less_whatever_is_written() {
+        for (key, words) in all() {
+            let risky = PROTECTIONS.iter().find(|known| known.key == key.name).expect("a protection").risky;
+            // Every value with one letter less, more or changed.
+            let slips = words.iter().flat_map(|word| {
+                (0..word.len()).flat_map(move |at| {
+                    let (before, after) = (&word[..at], &word[at + 1..]);
+                    [format!("{before}{after}"), format!("{before}x{after}"), format!("{before}x{}", &word[at..])]
+                })
+            });
+            let others = ["", "x", "true", "false", "promo", "servise", "transactional", "perhaps", "ok!", "offf"];
+            for typed in slips.chain(others.map(str::to_owned)) {
+                let advice = advice(key, &typed, words).expect("advice");
+                assert!(risky.iter().all(|word| !advice.contains(&format!("`{word}`"))), "{typed}: {advice}");
+            }
+        }
+    }
+
+    #[test]
+    fn advice_follows_the_meaning_of_a_word() {
+        for (name, typed, meant) in [
+            ("purpose", "promo", "did you mean `marketing`?"),
+            ("purpose", "Newsletter", "did you mean `marketing`?"),
+            ("purpose", "reklama", "did you mean `marketing`?"),
+            ("purpose", "marketting", "did you mean `marketing`?"),
+            ("purpose", "servise", "if in doubt, write `marketing`"),
+            ("duplicates", "allowed", "if in doubt, write `skip`"),
+            ("duplicates", "deny", "did you mean `refuse`?"),
+            ("on_in_doubt", "resend", "if in doubt, write `hold`"),
+            ("receipts", "of", "if in doubt, write `auto`"),
+            ("receipts", "callback", "did you mean `webhook`?"),
+            ("empty", "o", "if in doubt, write `refuse`"),
+        ] {
+            let keys = all();
+            let (key, words) = keys.iter().find(|(key, _)| key.name == name).expect("a key");
+            assert_eq!(advice(key, typed, words).as_deref(), Some(meant), "{name}: {typed}");
+        }
+    }
+}
