@@ -51,11 +51,11 @@ const THREE_CHANNELS: &[(&[Report], &str)] = &[
 
 /// What a gateway tells of a message by webhook.
 fn body((channel, status, minute): &Report) -> String {
-    let mut told = json!({"status": status, "updated": format!("2026-11-22T10:{minute:02}:00+02:00")});
+    let mut report = json!({"status": status, "updated": format!("2026-11-22T10:{minute:02}:00+02:00")});
     if !channel.is_empty() {
-        told["type"] = (*channel).into();
+        report["type"] = (*channel).into();
     }
-    told.to_string()
+    report.to_string()
 }
 
 /// A gateway that takes everything, denies what it never took, and reports what the story says of the rest.
@@ -142,8 +142,8 @@ fn rejection_before_any_other_receipt_is_one_at_intake() {
     assert_eq!(hooked.tell(&operations[1], &body(&("viber", "REJECTED", 1))), 200);
     assert_eq!(hooked.results().states(), ["failed", "queued"]);
     // What intake refused reached nobody, so that the gateway is not asked.
-    let told = hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(0);
-    assert!(!told.stderr.contains("before the retry"), "{}", told.stderr);
+    let retried = hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(0);
+    assert!(!retried.stderr.contains("before the retry"), "{}", retried.stderr);
     assert_eq!(gateway.phones().len(), 3);
     drop(server);
 }
@@ -332,8 +332,10 @@ fn retry_sends_the_rest_and_tells_what_is_not_confirmed() {
     *known.lock().expect("an id") = Some(sent[1]["id"].to_string());
     retry(&hooked.sale, &["--i-accept-duplicates", "9"]).exits(2).says("of 2 messages");
     assert_eq!(operations(&gateway).len(), 3);
-    let told = retry(&hooked.sale, &[]).exits(5);
-    told.says("retry of sale@1: 1 message to send; skipped: 2 not confirmed as failed").says("not retried: 2 messages");
+    let retried = retry(&hooked.sale, &[]).exits(5);
+    retried
+        .says("retry of sale@1: 1 message to send; skipped: 2 not confirmed as failed")
+        .says("not retried: 2 messages");
     assert_eq!(operations(&gateway)[3..].iter().map(|one| &one["phone"]).collect::<Vec<_>>(), [&sent[1]["phone"]]);
     drop(server);
 }
@@ -360,9 +362,9 @@ fn late_delivery_of_a_retried_message_stops_the_next_retry() {
     retry(&hooked.sale, &[]).exits(0);
     let (sent, second) = (operations(&reporting.gateway), msg_id());
     let of = |msg_id: &str, report: &Report| {
-        let mut told: Value = serde_json::from_str(&body(report)).expect("JSON");
-        told["msg_id"] = msg_id.into();
-        told.to_string()
+        let mut report: Value = serde_json::from_str(&body(report)).expect("JSON");
+        report["msg_id"] = msg_id.into();
+        report.to_string()
     };
     assert_eq!(hooked.tell(&sent[1], &of(&second, &("sms", "UNDELIVERABLE", 4))), 200);
     assert_eq!(hooked.tell(&sent[0], &of(&first, &("viber", "READ", 2))), 200);

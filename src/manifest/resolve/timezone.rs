@@ -72,7 +72,7 @@ fn advice(name: &str) -> String {
     }
 }
 
-/// The place that was probably meant. Names without a place are never guessed: one letter makes hours of difference.
+/// The place that was probably meant. Short names are never guessed: one letter of an abbreviation is hours of difference.
 fn meant<'z>(name: &str, zones: &'z [String]) -> Option<&'z str> {
     let typed = name.replace(' ', "_");
     // The database keeps the old spelling of Kyiv beside the new one.
@@ -81,7 +81,7 @@ fn meant<'z>(name: &str, zones: &'z [String]) -> Option<&'z str> {
     let named = places().find(|(_, city)| city.eq_ignore_ascii_case(&typed)).map(|(zone, _)| zone.as_str());
     named.or_else(|| match city(&typed) {
         Some(_) => did_you_mean(&typed, places().map(|(zone, _)| zone.as_str())),
-        // An abbreviation has at most five letters.
+        // Abbreviations have at most five letters.
         None if typed.chars().count() > 5 => {
             let city = did_you_mean(&typed, places().map(|(_, city)| city))?;
             places().find(|(_, other)| *other == city).map(|(zone, _)| zone.as_str())
