@@ -9,9 +9,10 @@ use crate::domain::Row;
 use crate::finding::{Finding, list, quoted, rules};
 use crate::gateway::{FailureCause, InquiryFailure};
 use crate::ledger::LedgerError;
+use crate::manifest::LOOPBACK;
 use crate::regular_file::ran_out_of_handles;
 use crate::report::{LossSign, ResultsError, plural, thousands};
-use crate::runs::{AccountView, Error, RetryLeftOut, RunPhase};
+use crate::runs::{AccountView, Error, RetryLeftOut, RunPhase, WeakerRule};
 
 /// Why a command ended without its result.
 #[derive(Debug)]
@@ -280,8 +281,23 @@ fn explain(error: Error, options: &Options) -> Explanation {
             Explanation::wrong(format!("{run} has come to its end, so there is nothing of it to stop"))
         }
         Error::HostChanged { gateway, known, now } => Explanation::wrong(format!(
-            "the gateway `{gateway}` was at {known} and is now at {now}; if that is right, say `{}`",
+            "the gateway `{gateway}` was {} and is now {}; if that is right, run `{}`",
+            at_host(&known),
+            at_host(&now),
             command(format!("gateway trust {gateway}"))
+        )),
+        Error::WeakerApproval(change) => {
+            let WeakerRule { gateway, account, known, now, by, at } = change.as_ref();
+            Explanation::wrong(format!(
+                "the account `{account}` needs {known} (recorded by {by} at {at:.0}), and the gateway `{gateway}` has {now}; \
+                 nothing was sent. Restore `approval`, or run `{}` at a terminal",
+                command(format!("gateway trust {gateway}"))
+            ))
+        }
+        Error::OtherReach { run, gateway, loopback } => Explanation::wrong(format!(
+            "{run} went through {}, and the profile `{gateway}` is now {}; restore the profile's address first",
+            if loopback { "a gateway on this machine" } else { "a live gateway" },
+            if loopback { "at a live host" } else { "on this machine" },
         )),
         Error::Backup(refusal) => {
             let (exit, message) = backup::refused(refusal, &command("ledger restore DIR".to_owned()));
@@ -413,5 +429,12 @@ fn unanswered(gateway: &str, key: &str, answer: &InquiryFailure) -> Explanation 
         FailureCause::TimedOut | FailureCause::Unclear => {
             Explanation::new(exit::STOPPED, format!("`{name}` gave no usable answer: {reason}; try again later"))
         }
+    }
+}
+/// Where a host is, for a sentence such as "the gateway was …".
+pub(super) fn at_host(host: &str) -> String {
+    match host {
+        LOOPBACK => "on this machine (loopback)".to_owned(),
+        host => format!("at {host}"),
     }
 }

@@ -169,7 +169,7 @@ pub(super) fn refusal(refusal: &PlanRefusal, options: &Options) -> String {
             "what {} is of waits no longer: its connector has ended, or an hour has passed; have the assistant call again",
             short(digest)
         ),
-        PlanRefusal::Unapproved { digest, file: campaign, gateway, number, above } => {
+        PlanRefusal::Unapproved { digest, file: campaign, gateway, number, sent, above } => {
             let mut commands = Vec::new();
             let plan = through(format!("plan {}", file(campaign)), Some(gateway));
             commands.extend(digest.is_none().then(|| options.command(plan)));
@@ -177,8 +177,13 @@ pub(super) fn refusal(refusal: &PlanRefusal, options: &Options) -> String {
             commands.push(options.command(format!("approve {digest} --key FILE")));
             let run = through(format!("run {}", file(campaign)), Some(gateway));
             commands.push(options.command(format!("{run} --plan {digest}")));
+            let edition = match sent {
+                0 => String::new(),
+                sent => format!(", after {} of this edition that no approval covers", thousands(*sent)),
+            };
             format!(
-                "this would send to {} recipients, and above {} the gateway `{gateway}` needs an approval; nothing was sent: {}",
+                "this would send to {} recipients{edition}, and above {} the gateway `{gateway}` needs an approval; \
+                 nothing was sent: {}",
                 thousands(*number),
                 thousands((*above).into()),
                 commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", then ")

@@ -17,4 +17,13 @@ impl Allowance {
     pub fn new(name: impl Into<Arc<str>>, rate: Option<f64>) -> Self {
         Self { name: name.into(), rate }
     }
+
+    /// The allowance of an account; through loopback it is a separate one, so that a sandbox never slows a live gateway.
+    #[must_use]
+    pub fn of_account(account: &str, loopback: bool, rate: Option<f64>) -> Self {
+        match loopback {
+            true => Self::new(format!("{account} (loopback)"), rate),
+            false => Self::new(account, rate),
+        }
+    }
 }

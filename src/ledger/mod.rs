@@ -4,6 +4,7 @@
 //! belong to it, so that several machines can share one ledger later.
 
 mod allowance;
+mod approval_rules;
 mod backup;
 mod block;
 mod bounds;
@@ -45,6 +46,7 @@ mod upkeep;
 mod walk;
 
 pub use allowance::Allowance;
+pub use approval_rules::{ApprovalRules, KeptApprovalRule};
 pub use backup::{Backup, CopiedLedger};
 pub use block::{Block, BlockIds, BlockRequest, Drawn, Rows, SharedRun};
 pub use bounds::{Bound, Bounds, CAPPED, Contacts};
@@ -96,7 +98,16 @@ pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError
 ///
 /// A returned `Ok` means that the change survives a power loss.
 pub trait Ledger:
-    Receipts + Schedules + Plans + SuppressionList + Contacts + Forgetting + NotificationQueue + Shares + Upkeep
+    Receipts
+    + Schedules
+    + Plans
+    + ApprovalRules
+    + SuppressionList
+    + Contacts
+    + Forgetting
+    + NotificationQueue
+    + Shares
+    + Upkeep
 {
     /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
     ///

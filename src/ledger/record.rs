@@ -239,6 +239,20 @@ impl Run {
         self.account == account || self.gateway == gateway
     }
 
+    /// The allowance of its account.
+    #[must_use]
+    pub fn allowance(&self, rate: Option<f64>) -> Allowance {
+        Allowance::of_account(&self.account, self.heed.loopback, rate)
+    }
+
+    /// Whether recipients of the other run have the messages of this one too: both are rehearsals, or both go through loopback,
+    /// or both are live, and they share a profile's name or an account.
+    #[must_use]
+    pub fn shares_recipients(&self, other: &Run) -> bool {
+        (self.live, self.heed.loopback) == (other.live, other.heed.loopback)
+            && other.went_through(&self.gateway, &self.account)
+    }
+
     /// The name by which commands call it.
     #[must_use]
     pub fn name(&self) -> String {

@@ -143,7 +143,7 @@ impl Account {
         (count, reads_only): (u32, bool),
         ask: impl Fn() -> F,
     ) -> Result<Result<T, InquiryFailure>, Error> {
-        let allowance = Allowance::new(self.profile.account.as_str(), self.profile.rate.per_second());
+        let allowance = Self::allowance_of(&self.profile);
         let wait = self.ledger.reserve(&allowance, count).await?;
         if wait.time > LONG {
             (self.observer)(Event::WaitingToAsk(wait));
@@ -158,6 +158,10 @@ impl Account {
             self.ledger.slow_down(&allowance.name, wait.filter(|wait| *wait <= LONGEST_WAIT)).await?;
         }
         Ok(answer)
+    }
+
+    fn allowance_of(profile: &Profile) -> Allowance {
+        Allowance::of_account(&profile.account, profile.is_loopback(), profile.rate.per_second())
     }
 
     fn unanswered(&self, failure: InquiryFailure) -> Error {
@@ -231,7 +235,7 @@ mod tests {
         let slow = || failed(FailureCause::SlowDown(Some(Duration::from_secs(60))));
         let answer = account.paced((1, true), || std::future::ready(Err::<(), _>(slow()))).await;
         assert!(answer.unwrap().is_err());
-        let allowance = Allowance::new(account.profile.account.as_str(), None);
+        let allowance = Account::allowance_of(&account.profile);
         let wait = account.ledger.reserve(&allowance, 1).await.unwrap().time;
         assert!(wait > Duration::from_secs(50), "{wait:?}");
     }

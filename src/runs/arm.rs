@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use super::armed::{addresses, digest, timeless};
 use super::consent::confirm;
 use super::inputs::mentions_today;
+use super::plan::check_profile;
 use super::whose::whole_path;
 use super::{
-    Adapters, Consent, Error, Inputs, ListSurvey, OwnFiles, Proposal, ScheduleRefusal, blocking, check_host, key,
-    person, survey_list,
+    Adapters, Consent, Error, Inputs, ListSurvey, OwnFiles, Proposal, ScheduleRefusal, blocking, key, person,
+    survey_list,
 };
 use crate::calendar::{Occurrence, Schedule};
 use crate::ledger::{ArmedSchedule, Schedules};
@@ -68,8 +69,8 @@ impl Arming {
             return Err(Error::Findings(vec![finding]));
         }
         key(&inputs.destination)?;
-        if let Some(profile) = inputs.destination.remote() {
-            check_host(adapters.ledger.as_ref(), profile).await?;
+        if let Some(profile) = inputs.destination.profile() {
+            check_profile(adapters, profile).await?;
         }
         let dated = timeless.recipients != inputs.campaign.recipients;
         // What is no file is fetched when it is due.

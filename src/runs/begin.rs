@@ -10,12 +10,12 @@ use super::freeze::frozen;
 use super::hours::refuse_over;
 use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
-use super::plan::ApprovedYes;
+use super::plan::{ApprovedYes, check_profile};
 use super::start::{TodaysTexts, refuse_changes, refuse_other_text};
 use super::whose::{refuse_stranger, whole_path};
 use super::{
     Error, Event, Inputs, ListSurvey, Proposal, Round, ScheduleRefusal, SentAlready, already_sent, blocking, capped,
-    check_host, occurrence_key, opted_out, runs_of,
+    occurrence_key, opted_out, runs_of,
 };
 use crate::check::Excluded;
 use crate::delivery::FrozenInputs;
@@ -129,11 +129,14 @@ impl Session {
         }
         self.refuse_restored(survey.survey.planned()).await?;
         self.launch.request.check_number(inputs.destination.profile(), survey.survey.planned())?;
-        let approval = self.approval_to_begin(&survey, &chosen).await?;
+        if let Some(profile) = inputs.destination.profile().filter(|_| !chosen.is_empty()) {
+            check_profile(&self.adapters, profile).await?;
+        }
+        let in_edition = |run: &Run| run.edition == edition || replaced.as_ref().is_some_and(|old| old.key == run.key);
+        let approval = self.approval_to_begin(&survey, &chosen, in_edition).await?;
         self.refuse_unapproved(approval.is_some(), chosen.len())?;
         let consent: &dyn Consent = if approval.is_some() { &ApprovedYes } else { self.consent.as_ref() };
         if let Some(profile) = inputs.destination.remote().filter(|_| !chosen.is_empty()) {
-            check_host(ledger, profile).await?;
             if self.asks_first(consent) {
                 self.ask_for_new(profile, &survey.survey, &chosen).await?;
             }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::{AccountView, BackupRefusal, PlanRefusal, ProposalKind, Refusal, RetryLeftOut, ScheduleRefusal};
+use super::{
+    AccountView, BackupRefusal, PlanRefusal, ProposalKind, Refusal, RetryLeftOut, ScheduleRefusal, WeakerRule,
+};
 use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::Finding;
@@ -332,6 +334,17 @@ pub enum Error {
         known: String,
         /// The host that it has now.
         now: String,
+    },
+    /// A profile's `approval` became weaker than the ledger keeps of its account.
+    WeakerApproval(Box<WeakerRule>),
+    /// A run went through loopback and its profile is now at a live host, or the other way round.
+    OtherReach {
+        /// The run.
+        run: String,
+        /// The profile.
+        gateway: String,
+        /// Whether the run went through loopback.
+        loopback: bool,
     },
     /// The ledger is a backup, or was put back from one.
     Backup(BackupRefusal),

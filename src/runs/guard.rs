@@ -127,12 +127,17 @@ pub async fn capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberSet, E
 
 /// The runs of this campaign through this account, whatever their edition, oldest first.
 ///
+/// Between live gateways a shared profile name or account is enough. Runs through loopback count for loopback alone.
+///
 /// # Errors
 /// When the ledger cannot be read.
 pub async fn runs_of(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<Run>, Error> {
     let (brief, live) = (&inputs.campaign.brief, inputs.destination.is_live());
     let mut runs = ledger.runs(RunFilter::of_campaign(&brief.name)).await?;
-    runs.retain(|run| run.live == live && run.went_through(&brief.gateway, inputs.destination.account()));
+    runs.retain(|run| {
+        (run.live, run.heed.loopback) == (live, inputs.destination.is_loopback())
+            && run.went_through(&brief.gateway, inputs.destination.account())
+    });
     Ok(runs)
 }
 
@@ -145,8 +150,7 @@ pub async fn runs_of(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<Run>, E
 pub async fn edition_of(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Run>, Error> {
     let mut runs = ledger.runs(RunFilter::of_campaign(&run.campaign)).await?;
     runs.retain(|other| {
-        other.key == run.key
-            || run.live && other.live && other.edition == run.edition && other.went_through(&run.gateway, &run.account)
+        other.key == run.key || run.live && other.edition == run.edition && run.shares_recipients(other)
     });
     Ok(runs)
 }

@@ -116,8 +116,8 @@ pub use online::{OnlineAnswer, ask_online};
 pub use outcome::{EndedRun, NothingLeft, Outcome};
 pub use plan::{
     Approving, MadePlan, Pending, PlanFigures, PlanOf, PlanOptions, PlanRefusal, PlannedCampaign, PrivateKey, Standing,
-    approvals_given, approve, approve_pending, find_pending, give_approval_back, keep_pending, look_at_plan, plan,
-    planned_occurrence, short, use_approval,
+    WeakerRule, approvals_given, approve, approve_pending, find_pending, give_approval_back, keep_pending,
+    look_at_plan, plan, planned_occurrence, short, trust_rule, use_approval, weaker_rule,
 };
 pub use poll::{Polling, poll, wants_receipts};
 pub use profiles::{Profiles, check_host};

@@ -26,9 +26,7 @@ pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -
     let profile = &draft.profile;
     let told = if ask { Some(ask_account(adapters, draft).await?) } else { None };
     draft.write().map_err(|error| Error::Storage(error.to_string()))?;
-    if !profile.is_loopback() {
-        adapters.ledger.trust_host(&profile.name, &profile.hosts()).await?;
-    }
+    adapters.ledger.trust_host(&profile.name, &profile.trusted_hosts()).await?;
     Ok(told)
 }
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::reconcile_run::profile_of;
 use super::{Adapters, Connection, Error, check_host, key_of};
 use crate::delivery::{ChainTimes, Polled, Poller, Snapshot, pending};
-use crate::ledger::{Allowance, Run, RunFilter};
+use crate::ledger::{Run, RunFilter};
 use crate::manifest::{Day, ReceiptsBy, load_campaign};
 use crate::report::is_owned;
 
@@ -55,7 +55,7 @@ pub async fn poll(adapters: &Adapters, run: &Run, polling: Polling, longest: Dur
     let key = key_of(&profile)?;
     check_host(ledger, &profile).await?;
     let gateway = Connection::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
-    let account = Allowance::new(run.account.as_str(), profile.rate.per_second());
+    let account = run.allowance(profile.rate.per_second());
     let (gateway, most, clock) = (gateway.as_ref(), profile.largest_envelope(), adapters.clock);
     let poller = Poller { ledger, gateway, run, account, most, clock };
     let deadline = Instant::now() + longest;

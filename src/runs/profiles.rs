@@ -99,15 +99,25 @@ impl Profiles {
     }
 }
 
-/// A profile's host is the one it had at its first use, so that no slip sends the key and the list elsewhere.
+/// Requires that a profile has the host of its first use, so that a slip sends neither the key nor the list elsewhere.
+///
+/// All loopback addresses are one host. A profile that changes from loopback to a live host, or back, has to be trusted.
 ///
 /// # Errors
-/// When it is another one, or the ledger cannot be read.
+/// When the host is a different one, or the ledger cannot be read.
 pub async fn check_host(ledger: &dyn Ledger, profile: &Profile) -> Result<(), Error> {
-    if profile.is_loopback() {
-        return Ok(());
-    }
-    let (gateway, now) = (&profile.name, profile.hosts());
+    let (gateway, now) = (&profile.name, profile.trusted_hosts());
     let known = ledger.remember_host(gateway, &now).await?;
     if known == now { Ok(()) } else { Err(Error::HostChanged { gateway: gateway.clone(), known, now }) }
+}
+
+/// Requires that a run and a profile are both live, or both on loopback: the gateway of one knows no message of the other.
+///
+/// # Errors
+/// When the profile moved between loopback and a live host since the run began.
+pub(super) fn refuse_other_reach(run: &Run, profile: &Profile) -> Result<(), Error> {
+    match run.heed.loopback == profile.is_loopback() {
+        true => Ok(()),
+        false => Err(Error::OtherReach { run: run.name(), gateway: profile.name.clone(), loopback: run.heed.loopback }),
+    }
 }

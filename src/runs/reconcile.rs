@@ -10,7 +10,7 @@ use super::{Connection, Error, Event, HeldRun, check_host};
 use crate::delivery::{Doubt, Doubts, Ending, LONGEST_STAY, Reconciler, Reconciliation, Snapshot, Stop, WAITS};
 use crate::domain::{Content, Endpoint};
 use crate::gateway::Gateway;
-use crate::ledger::{Allowance, Author, Change, Lease, NewRowEvent, Progress, Run, State, StopKind};
+use crate::ledger::{Author, Change, Lease, NewRowEvent, Progress, Run, State, StopKind};
 use crate::manifest::{Destination, OnInDoubt};
 
 /// How long a start waits for answers about rows in doubt.
@@ -121,7 +121,7 @@ impl Session {
 
     fn reconciler<'i>(&'i self, run: &'i Run, lease: Lease, gateway: &'i dyn Gateway) -> Reconciler<'i> {
         let (destination, ledger) = (&self.inputs().destination, self.adapters.ledger.as_ref());
-        let account = Allowance::new(run.account.as_str(), destination.rate().per_second());
+        let account = run.allowance(destination.rate().per_second());
         let most = destination.largest_envelope();
         Reconciler { ledger, gateway, run, lease, account, most, clock: self.adapters.clock }
     }

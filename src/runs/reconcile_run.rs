@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::profiles::refuse_other_reach;
 use super::{Adapters, Connection, Error, HeldRun, ReleasedRun, check_host, key_of};
 use crate::delivery::{Doubts, FrozenInputs, Reconciler, Reconciliation};
-use crate::ledger::{Allowance, Run, State};
+use crate::ledger::{Run, State};
 use crate::manifest::Profile;
 
 /// How long one request may take.
@@ -51,7 +52,7 @@ async fn ask(held: &HeldRun) -> Result<Reconciliation, Error> {
         gateway: gateway.as_ref(),
         run,
         lease: *lease,
-        account: Allowance::new(run.account.as_str(), profile.rate.per_second()),
+        account: run.allowance(profile.rate.per_second()),
         most: profile.largest_envelope(),
         clock: adapters.clock,
     };
@@ -65,5 +66,7 @@ pub(super) async fn profile_of(adapters: &Adapters, run: &Run) -> Result<Profile
     }
     let frozen = FrozenInputs::of_run(adapters.ledger.as_ref(), run).await;
     let campaign = frozen.ok().map(|frozen| frozen.campaign_file);
-    adapters.profiles.of_account(run, campaign.as_deref(), &adapters.observer)
+    let profile = adapters.profiles.of_account(run, campaign.as_deref(), &adapters.observer)?;
+    refuse_other_reach(run, &profile)?;
+    Ok(profile)
 }

@@ -18,8 +18,7 @@ use crate::domain::Phone;
 use crate::failpoint;
 use crate::gateway::EncodedOperation;
 use crate::ledger::{
-    Allowance, Backup, Intent, Lease, Ledger, LedgerError, Permit, Progress, Run, RunEnd, RunFilter, Seat, SentRow,
-    StopKind,
+    Backup, Intent, Lease, Ledger, LedgerError, Permit, Progress, Run, RunEnd, RunFilter, Seat, SentRow, StopKind,
 };
 use crate::report::numbers_where;
 
@@ -209,7 +208,7 @@ async fn begin(ledger: &dyn Ledger, (run, lease): (&Run, Lease), some: &[Encoded
     let mut rows: Vec<SentRow> = some.iter().map(sent).collect();
     while let Some(kind) = some.first().map(|operation| operation.kind).filter(|_| !rows.is_empty()) {
         // It takes nothing of the account's pace: nothing leaves by it.
-        let account = Allowance::new(run.account.as_str(), None);
+        let account = run.allowance(None);
         let intent =
             Intent { lease, kind, account, rows: rows.clone(), costs: Vec::new(), bounds: None, leave_by: None };
         match ledger.begin(intent).await? {

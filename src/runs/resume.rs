@@ -7,8 +7,8 @@ use roaring::RoaringBitmap;
 use super::consent::{Consent, confirm};
 use super::launch::{Preparation, RunToSend, Session};
 use super::online::refuse_online;
-use super::plan::ApprovedYes;
-use super::{Error, Event, Proposal, blocking, check_host};
+use super::plan::{ApprovedYes, check_profile};
+use super::{Error, Event, Proposal, blocking};
 use crate::check::online::{Cost, Prices};
 use crate::check::{Excluded, Survey};
 use crate::delivery::Snapshot;
@@ -24,6 +24,9 @@ impl Session {
         let left = snapshot.counts.get(State::Planned);
         let open = open_rows(&run, &snapshot);
         let number = if left == 0 { 0 } else { self.launch.request.chosen(&open, run.last_row())?.len().min(left) };
+        if let Some(profile) = self.inputs().destination.profile() {
+            check_profile(&self.adapters, profile).await?;
+        }
         let approval = self.approval_to_go_on(&run, &snapshot, number).await?;
         let number = approval.as_ref().map_or(number, |usable| number.min(usable.left));
         self.refuse_unapproved(approval.is_some(), number)?;
@@ -31,7 +34,6 @@ impl Session {
         let consent: &dyn Consent =
             if approval.is_some() && self.pin.is_some() { &ApprovedYes } else { self.consent.as_ref() };
         if let Some(profile) = self.inputs().destination.remote() {
-            check_host(self.adapters.ledger.as_ref(), profile).await?;
             let cost = match number > 0 && consent.can_come() {
                 true => Some(self.cost_of_open(profile, (&run, &open)).await?),
                 false => None,

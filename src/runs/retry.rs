@@ -9,14 +9,16 @@ use tokio::time::Instant;
 
 use super::find::found;
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
+use super::plan::check_profile;
 use super::poll::TIMEOUT;
-use super::{Connection, Error, Event, check_host, opted_out, person};
+use super::profiles::refuse_other_reach;
+use super::{Connection, Error, Event, opted_out, person};
 use crate::delivery::{ChainTimes, Fate, Pending, Poller, SingleKind, Snapshot};
 use crate::domain::{Outcome, Phone, Row, Status};
 use crate::failpoint;
 use crate::ledger::{
-    Activity, Allowance, Attempt, Author, Change, NumberSet, Ownership, Progress, ReceiptWalk, RetriedRow, RetryOrder,
-    Run, RunFilter, RunId, State, Walk,
+    Activity, Attempt, Author, Change, NumberSet, Ownership, Progress, ReceiptWalk, RetriedRow, RetryOrder, Run,
+    RunFilter, RunId, State, Walk,
 };
 
 /// How long all questions before a retry may take.
@@ -108,9 +110,9 @@ impl Session {
         let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
             rows.into_iter().partition(|row| guarded.contains(row.phone) || skipped.contains(row.row.get()));
         let mut left_out = RetryLeftOut { guarded: guarded.len() as u64, ..RetryLeftOut::default() };
-        let remote = self.inputs().destination.remote();
-        if let Some(profile) = remote {
-            check_host(ledger, profile).await?;
+        if let Some(profile) = self.inputs().destination.profile() {
+            refuse_other_reach(&run, profile)?;
+            check_profile(&self.adapters, profile).await?;
         }
         let (rows, snapshot) = self.without_reached((&run, snapshot), rows, &mut left_out).await?;
         let (number, unconfirmed) = (rows.len() as u64, left_out.unconfirmed);
@@ -125,7 +127,7 @@ impl Session {
         self.refuse_restored_retry(&run, number).await?;
         self.refuse_unapproved_retry(&run, number).await?;
         (self.adapters.observer)(Event::RetryPlanned { run: run.name(), rows: number, left_out });
-        if let Some(profile) = remote {
+        if let Some(profile) = self.inputs().destination.remote() {
             let cost = match self.consent.can_come() {
                 true => {
                     let again: RoaringBitmap = rows.iter().map(|refused| refused.row.get()).collect();
@@ -224,7 +226,7 @@ impl Session {
         let Some(profile) = self.inputs().destination.profile() else { return Ok(vec![Fate::Unknown; messages.len()]) };
         let connection = Connection::Gateway(profile, self.launch.key.clone());
         let gateway = connection.client(self.adapters.connect, run.endpoint, TIMEOUT)?;
-        let account = Allowance::new(run.account.as_str(), profile.rate.per_second());
+        let account = run.allowance(profile.rate.per_second());
         let (ledger, most, clock) = (self.adapters.ledger.as_ref(), profile.largest_envelope(), self.adapters.clock);
         let poller = Poller { ledger, gateway: gateway.as_ref(), run, account, most, clock };
         Ok(poller.ask_before_retry(messages, Instant::now() + LONGEST).await?)
@@ -240,7 +242,7 @@ impl Session {
             Progress::Cancelled => return Err(Error::Cancelled { run: run.name() }),
             Progress::Open | Progress::Finished => {}
         }
-        let same = |other: &&Run| other.live == run.live && other.went_through(&run.gateway, &run.account);
+        let same = |other: &&Run| run.shares_recipients(other);
         match runs.iter().filter(same).find(|other| other.progress == Progress::Open) {
             Some(open) => {
                 let campaign = &self.inputs().campaign;
@@ -299,8 +301,7 @@ impl Session {
     async fn has_message_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<NumberSet, Error> {
         let same = |other: &&Run| {
             other.edition == run.edition
-                && other.live == run.live
-                && other.went_through(&run.gateway, &run.account)
+                && run.shares_recipients(other)
                 && other.round >= run.round
                 && other.key != run.key
         };

@@ -115,7 +115,11 @@ impl Sender<'_> {
             endpoint: run.endpoint,
             repeated: snapshot.repeated.clone(),
             rate,
-            account: Allowance::new(destination.account(), destination.rate().per_second()),
+            account: Allowance::of_account(
+                destination.account(),
+                destination.is_loopback(),
+                destination.rate().per_second(),
+            ),
             bounds: self.bounds().map(Arc::new),
             waits: self.terms.waits,
             batch: delivery.batch.get() as usize,

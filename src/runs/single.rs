@@ -12,12 +12,13 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::consent::confirm;
+use super::plan::check_profile;
 use super::restore::refuse_backup;
-use super::{Adapters, Connection, Consent, Error, Event, Inputs, Proposal, check_host, hook_of, key};
+use super::{Adapters, Connection, Consent, Error, Event, Inputs, Proposal, hook_of, key};
 use crate::delivery::{Edges, Interrupt, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
 use crate::domain::{Content, Endpoint, MessageId, Operation, Outcome, Phone, Purpose, Row};
 use crate::gateway::EncodedOperation;
-use crate::ledger::{Activity, Allowance, BlockRequest, Drawn, Heed, Lease, Run, SharedRun, State};
+use crate::ledger::{Activity, BlockRequest, Drawn, Heed, Lease, Run, SharedRun, State};
 use crate::manifest::Destination;
 
 /// How long the answer to a question is waited for.
@@ -119,8 +120,8 @@ impl Single {
     /// When the host of the gateway changed.
     pub async fn ordered(self, adapters: Adapters) -> Result<ConfirmedSingle, Error> {
         self.refuse_backup(&adapters).await?;
-        if let Some(profile) = self.destination.remote() {
-            check_host(adapters.ledger.as_ref(), profile).await?;
+        if let Some(profile) = self.destination.profile() {
+            check_profile(&adapters, profile).await?;
         }
         Ok(ConfirmedSingle { single: self, adapters })
     }
@@ -152,8 +153,10 @@ impl Single {
 
     async fn confirm_for(&self, phones: &[Phone], adapters: &Adapters, consent: &dyn Consent) -> Result<(), Error> {
         self.refuse_backup(adapters).await?;
+        if let Some(profile) = self.destination.profile() {
+            check_profile(adapters, profile).await?;
+        }
         if let Some(profile) = self.destination.remote() {
-            check_host(adapters.ledger.as_ref(), profile).await?;
             let (operation, ledger) = (self.operation, adapters.ledger.place());
             confirm(consent, Proposal::Single { operation, phones, profile, ledger }).await?;
         }
@@ -231,7 +234,7 @@ impl Single {
             kind: operation.kind(),
             live: destination.is_live(),
             heed: match *purpose {
-                Purpose::Service => Heed::NOBODY,
+                Purpose::Service => Heed { loopback: destination.is_loopback(), ..Heed::NOBODY },
                 // The version of no list: each message is held against the list as it is then.
                 purpose @ Purpose::Marketing => Heed { purpose, loopback: destination.is_loopback(), version: 0 },
             },
@@ -240,6 +243,6 @@ impl Single {
 }
 
 fn conditions(run: &Run, lease: Lease, timeout: Duration, destination: &Destination) -> SingleConditions {
-    let account = Allowance::new(run.account.as_str(), destination.rate().per_second());
+    let account = run.allowance(destination.rate().per_second());
     SingleConditions { lease, endpoint: run.endpoint, account, timeout, patience: PATIENCE }
 }

@@ -16,10 +16,10 @@ use crate::manifest::Day;
 use crate::report::RunFigures;
 
 /// Somebody who always says the same, and how often that was.
-struct Fixed(Result<(), Refusal>, AtomicUsize);
+pub(super) struct Fixed(Result<(), Refusal>, AtomicUsize);
 
 impl Fixed {
-    fn yes() -> Arc<Self> {
+    pub(super) fn yes() -> Arc<Self> {
         Arc::new(Self(Ok(()), AtomicUsize::new(0)))
     }
 
@@ -44,14 +44,14 @@ impl Consent for Fixed {
 }
 
 /// A campaign with three recipients, and a profile that leaves this machine.
-struct World {
-    folder: tempfile::TempDir,
-    adapters: Adapters,
+pub(super) struct World {
+    pub(super) folder: tempfile::TempDir,
+    pub(super) adapters: Adapters,
     events: Arc<Mutex<Vec<String>>>,
 }
 
 impl World {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
         fs::create_dir(&state).unwrap();
@@ -90,7 +90,7 @@ impl World {
         Self { folder, adapters, events }
     }
 
-    async fn launch(
+    pub(super) async fn launch(
         &self,
         gateway: Option<&str>,
         request: Request,
@@ -110,7 +110,7 @@ impl World {
     }
 }
 
-fn ended(outcome: Result<Outcome, Error>) -> EndedRun {
+pub(super) fn ended(outcome: Result<Outcome, Error>) -> EndedRun {
     match outcome {
         Ok(Outcome::Ended(ended)) => *ended,
         other => panic!("{other:?}"),

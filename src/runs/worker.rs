@@ -8,10 +8,12 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
+use super::plan::check_profile;
+use super::profiles::refuse_other_reach;
 use super::restore::refuse_backup;
 use super::sender::Sender;
 use super::shared::Hand;
-use super::{Adapters, Connection, Error, Event, check_host, hook_of, key_of, refuse_other_secret};
+use super::{Adapters, Connection, Error, Event, hook_of, key_of, refuse_other_secret};
 use crate::delivery::{Drawn, Ending, FrozenInputs, Interrupt, Stop};
 use crate::ledger::{LedgerError, Progress, Run, RunFilter, RunId, StopKind};
 use crate::manifest::{Destination, SendingTerms};
@@ -188,7 +190,8 @@ impl Worker {
                 run.account
             )));
         }
-        check_host(ledger, &profile).await?;
+        refuse_other_reach(run, &profile)?;
+        check_profile(&adapters, &profile).await?;
         let key = key_of(&profile)?;
         let hook = if terms.webhooks { hook_of(&profile)? } else { None };
         refuse_other_secret(ledger, &profile, hook.as_ref()).await?;

@@ -6,6 +6,7 @@ mod corpus;
 mod files;
 mod forms;
 mod lists;
+mod loopback;
 mod messages;
 mod pipes;
 mod profiles;

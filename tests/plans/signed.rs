@@ -66,6 +66,10 @@ fn whoever_has_everything_but_the_private_half_cannot_approve() {
     sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
     // A run that began without one does not go on either.
     sale.write("gateways.yaml", &without);
+    sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval above 2 by Olha");
+    let trusted = Terminal::start(sale.command(&["gateway", "trust", "local"]));
+    trusted.shows("Type `weaken`").types("weaken");
+    trusted.finish().exits(0);
     sale.run(&["--offline", "--yes"]).exits(5);
     sale.write("gateways.yaml", &kept);
     sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval");
@@ -138,4 +142,36 @@ fn a_private_half_is_its_owners_and_no_key_takes_the_place_of_another() {
     let digest = plan(&sale, &[]);
     std::fs::set_permissions(sale.path("olha.key"), std::fs::Permissions::from_mode(0o644)).unwrap();
     sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(2).says("can be read by others");
+}
+
+#[test]
+fn weaker_approval_of_an_account_needs_a_person_at_a_terminal() {
+    let sale = guarded();
+    sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval");
+    let kept = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
+    let without: String =
+        kept.lines().filter(|line| !line.contains("approval:")).map(|line| format!("{line}\n")).collect();
+    sale.write("other.yaml", &without);
+    sale.write("raised.yaml", &kept.replace("above: 2", "above: 500"));
+    for gateways in ["other.yaml", "raised.yaml"] {
+        let through = |arguments: &[&str]| sale.campaign(&[arguments, &["--gateways", gateways]].concat());
+        let refused = through(&["run", "sale.yaml", "--offline", "--yes"]).exits(2);
+        refused.says("needs an approval above 2 by Olha").says("campaign gateway trust local");
+        for command in [&["plan", "sale.yaml"][..], &["test", "sale.yaml", "--to", "+380501234567", "--yes"]] {
+            through(command).exits(2).says("needs an approval above 2 by Olha");
+        }
+        through(&["gateway", "trust", "local"]).exits(2).says("has to accept this at a terminal");
+        through(&["gateway", "trust", "local", "--yes"]).exits(2);
+        through(&["run", "sale.yaml", "--offline", "--yes"]).exits(2);
+    }
+    let trust = ["gateway", "trust", "local", "--gateways", "other.yaml"];
+    let cancelled = Terminal::start(sale.command(&trust));
+    cancelled.shows("Type `weaken`").types("yes");
+    cancelled.finish().exits(2);
+    let accepted = Terminal::start(sale.command(&trust));
+    accepted.shows("before: an approval above 2 by Olha").shows("now:    no approval").types("weaken");
+    accepted.finish().exits(0);
+    sale.run(&["--gateways", "other.yaml", "--offline", "--yes"]).exits(5);
+    sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval");
+    sale.run(&["--gateways", "other.yaml", "--offline", "--yes"]).exits(2).says("needs an approval above 2 by Olha");
 }

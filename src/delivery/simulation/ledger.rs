@@ -15,11 +15,12 @@ use super::places::Leases;
 use crate::domain::{Addressee, Cap, MessageId, Outcome, Phone, Row};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
-    AccountPace, Additions, Allowance, AskedRow, BlockRequest, Claim, Contacts, Copies, Drawn, EnvelopeRecord,
-    EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification,
-    NewReceipt, NewRowEvent, NewRun, Notification, NotificationQueue, NumberSet, OptOut, OptOuts, OptedOut, Origin,
-    Ownership, Permit, Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts, Rows, Run, RunEnd, RunFilter,
-    RunId, Settlement, SharedRun, StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
+    AccountPace, Additions, Allowance, ApprovalRules, AskedRow, BlockRequest, Claim, Contacts, Copies, Drawn,
+    EnvelopeRecord, EnvelopeSummary, Hold, Intent, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LeftOut,
+    NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationQueue, NumberSet, OptOut,
+    OptOuts, OptedOut, Origin, Ownership, Permit, Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts,
+    Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StateCounts, StrayCopies, SuppressionList, Told,
+    Upkeep, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -337,6 +338,16 @@ impl Ledger for ProcessLedger {
     }
 
     fn trust_host<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl ApprovalRules for ProcessLedger {
+    fn approval_rule<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, Option<KeptApprovalRule>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn keep_approval_rule(&self, _: KeptApprovalRule) -> LedgerFuture<'_, ()> {
         Box::pin(async { Ok(()) })
     }
 }

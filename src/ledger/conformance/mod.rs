@@ -89,7 +89,8 @@ promises! {
         runs_are_of_the_file_that_they_were_moved_to,
         taking_a_run_forgets_what_its_last_end_said,
         an_identifier_leads_to_the_run_and_the_row_that_it_was_given_to,
-        a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted;
+        a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted,
+        an_account_keeps_its_latest_approval_rule;
     copies:
         copies_come_back_byte_for_byte_as_often_as_they_are_opened,
         a_run_that_was_not_frozen_has_no_copies_and_that_says_where,

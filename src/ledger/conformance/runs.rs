@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::scene::*;
 use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Row};
 use crate::ledger::{
-    Ledger, LedgerError, NewRun, Origin, Permit, Progress, RetriedRow, RetryOrder, RunEnd, RunFilter, State,
-    StateCounts, StopKind,
+    KeptApprovalRule, Ledger, LedgerError, NewRun, Origin, Permit, Progress, RetriedRow, RetryOrder, RunEnd, RunFilter,
+    State, StateCounts, StopKind,
 };
 
 pub(super) async fn a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back<L: Ledger>(scene: Scene<L>) {
@@ -64,6 +66,28 @@ pub(super) async fn a_profile_keeps_the_host_of_its_first_use_until_another_is_t
     assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "a.example");
     scene.ledger.trust_host("main", "b.example").await.unwrap();
     assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "b.example");
+}
+
+pub(super) async fn an_account_keeps_its_latest_approval_rule<L: Ledger>(scene: Scene<L>) {
+    let kept = |account: &str, gateway: &str, rule: &str| KeptApprovalRule {
+        account: account.to_owned(),
+        gateway: gateway.to_owned(),
+        rule: rule.to_owned(),
+        by: "Olha".to_owned(),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    for (account, gateway, rule) in [("a", "main", "1"), ("b", "other", "2"), ("a", "second", "3")] {
+        scene.ledger.keep_approval_rule(kept(account, gateway, rule)).await.unwrap();
+    }
+    let mut found = Vec::new();
+    for (account, gateway) in [("a", "any"), ("new", "main"), ("new", "any")] {
+        let rule = scene.ledger.approval_rule(account, gateway).await.unwrap();
+        found.push(rule.map(|rule| rule.rule));
+    }
+    // Tables of the version before have no place for rules.
+    if found != [None, None, None] {
+        assert_eq!(found, [Some("3".to_owned()), Some("1".to_owned()), None]);
+    }
 }
 
 pub(super) async fn a_run_that_takes_the_place_of_another_ends_it_as_it_is<L: Ledger>(scene: Scene<L>) {

@@ -18,8 +18,8 @@ use crate::domain::{IdRange, MessageId, Row};
 use crate::ledger::rules::{candidates, held, late, leaves, next_draw, next_rows, refusal, takes_slot};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, Drawn, EnvelopeRecord, Epoch, Hold,
-    Intent, Lease, LedgerError, NewRowEvent, NewRun, NumberSet, OPTED_OUT, Origin, Ownership, Permit, Progress,
-    RetryOrder, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, State, Wait,
+    Intent, KeptApprovalRule, Lease, LedgerError, NewRowEvent, NewRun, NumberSet, OPTED_OUT, Origin, Ownership, Permit,
+    Progress, RetryOrder, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, State, Wait,
 };
 
 /// Everything that is kept.
@@ -28,6 +28,7 @@ pub(crate) struct Contents {
     books: BTreeMap<RunId, Book>,
     pub(crate) paces: BTreeMap<String, AccountPace>,
     pub(super) hosts: BTreeMap<String, String>,
+    pub(super) approval_rules: Vec<KeptApprovalRule>,
     pub(super) timetable: Timetable,
     pub(super) desk: Desk,
     /// Who opted out.

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use super::adapter::MemoryLedger;
 use super::contents::{Contents, instant};
 use crate::ledger::rules::plans_since;
-use crate::ledger::{Approval, ApprovalUse, KeptApproval, LedgerError, LedgerFuture, Plan, Plans, RunId};
+use crate::ledger::{
+    Approval, ApprovalRules, ApprovalUse, KeptApproval, KeptApprovalRule, LedgerError, LedgerFuture, Plan, Plans, RunId,
+};
 
 /// What waits for a yes, and what got one.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +33,20 @@ impl Contents {
 
     fn approvals(&self, wanted: impl Fn(&(Approval, Vec<ApprovalUse>)) -> bool) -> Vec<KeptApproval> {
         self.desk.approvals.iter().filter(|known| wanted(known)).map(kept).collect()
+    }
+}
+
+impl ApprovalRules for MemoryLedger {
+    fn approval_rule<'a>(&'a self, account: &'a str, gateway: &'a str) -> LedgerFuture<'a, Option<KeptApprovalRule>> {
+        let concerns = move |kept: &&KeptApprovalRule| kept.account == account || kept.gateway == gateway;
+        self.look(move |contents| contents.approval_rules.iter().rfind(concerns).cloned())
+    }
+
+    fn keep_approval_rule(&self, rule: KeptApprovalRule) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, _| {
+            contents.approval_rules.push(rule);
+            Ok(())
+        })
     }
 }
 

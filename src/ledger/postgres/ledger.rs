@@ -117,6 +117,11 @@ impl PostgresLedger {
         self.heard.version.load(Ordering::Relaxed) >= schema::WITH_CHAINS
     }
 
+    /// Whether it has a table for the `approval` rules of accounts: not as long as its tables are those of the version before.
+    pub(super) fn keeps_approval_rules(&self) -> bool {
+        self.heard.version.load(Ordering::Relaxed) >= schema::WITH_APPROVAL_RULES
+    }
+
     /// The same, which tells how long each commit took, with the wait for other processes.
     #[must_use]
     pub fn with_commits_told(self, on_commit: OnCommit) -> Self {

@@ -17,11 +17,13 @@ use super::sql::statement::{query, scalar};
 use super::sql::{Failure, Now};
 use super::transaction;
 use crate::domain::{OperationKind, Status};
+use jiff::Timestamp;
+
 use crate::ledger::conformance::cluster::Cluster;
 use crate::ledger::conformance::scene::{Scene, accepted, new_run, run_end, single_intent};
 use crate::ledger::{
-    Intent, Ledger as _, LedgerError, Permit, Rows, RunEnd, RunFilter, Seat, Share, Shares as _, SqliteLedger,
-    Upkeep as _,
+    ApprovalRules as _, Intent, KeptApprovalRule, Ledger as _, LedgerError, Permit, Rows, RunEnd, RunFilter, Seat,
+    Share, Shares as _, SqliteLedger, Upkeep as _,
 };
 
 impl PostgresLedger {
@@ -30,7 +32,12 @@ impl PostgresLedger {
         address: &PostgresAddress,
         marks: &Path,
     ) -> Result<Self, LedgerError> {
-        opening::make(address, schema::NEWEST - 1).await?;
+        Self::open_of_version(address, marks, schema::NEWEST - 1).await
+    }
+
+    /// A new ledger with the tables of this version.
+    async fn open_of_version(address: &PostgresAddress, marks: &Path, version: i64) -> Result<Self, LedgerError> {
+        opening::make(address, version).await?;
         Self::open(address, marks).await
     }
 }
@@ -193,19 +200,29 @@ async fn tables_of_the_version_before_are_used_as_they_are_until_somebody_has_th
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), None, "there is none");
     let at_work = PostgresLedger::open_of_the_version_before(&address, folder.path()).await.unwrap();
-    let has_chains = async || {
+    let has_rules = async || {
         let mut reader = at_work.reader().await.unwrap();
-        let column = "SELECT count(*) = 1 FROM information_schema.columns
-             WHERE table_schema = 'campaign' AND table_name = 'envelopes' AND column_name = 'chains'";
-        let there: bool = scalar(column).fetch_one(&mut *reader).await.unwrap();
+        let table = "SELECT to_regclass('campaign.approval_rules') IS NOT NULL";
+        let there: bool = scalar(table).fetch_one(&mut *reader).await.unwrap();
         there
     };
     let opened_again = PostgresLedger::open(&address, folder.path()).await.unwrap();
-    assert!(!has_chains().await && !opened_again.keeps_chains());
+    assert!(!has_rules().await && !opened_again.keeps_approval_rules());
+    let rule = KeptApprovalRule {
+        account: "main".into(),
+        gateway: "main".into(),
+        rule: "null".into(),
+        by: "Olha".into(),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    opened_again.keep_approval_rule(rule.clone()).await.unwrap();
+    assert_eq!(opened_again.approval_rule("main", "main").await.unwrap(), None, "it keeps none");
     assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(true));
-    assert!(has_chains().await);
+    assert!(has_rules().await);
     assert!(at_work.prove_writable().await.is_ok(), "whoever has it open goes on");
-    assert!(at_work.keeps_chains(), "and uses what is there now");
+    assert!(at_work.keeps_approval_rules(), "and uses what is there now");
+    at_work.keep_approval_rule(rule.clone()).await.unwrap();
+    assert_eq!(at_work.approval_rule("main", "other").await.unwrap(), Some(rule));
     assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(false));
 }
 
@@ -214,7 +231,7 @@ async fn upgrade_records_frozen_chains_and_has_runs_with_receipts_counted_again(
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let earlier = PostgresLedger::open_of_the_version_before(&address, folder.path()).await.unwrap();
+    let earlier = PostgresLedger::open_of_version(&address, folder.path(), schema::WITH_CHAINS - 1).await.unwrap();
     let scene = Scene::of(earlier, &new_run(1)).await;
     let frozen =
         r#"{"brief": {"name": "sale", "content": {"kind": "pipeline", "stages": [{"rcs": {}}, {"sms": {}}]}}}"#;

@@ -3,6 +3,7 @@
 //! Each adapter takes this folder in as a module of its own and has its `dialect` beside it: the types of its driver and
 //! the few words in which its SQL differs. So a query is written once, and compiled for each driver.
 
+mod approval_rules;
 mod blocks;
 mod bounds;
 mod chains;

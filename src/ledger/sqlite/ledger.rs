@@ -85,6 +85,11 @@ impl SqliteLedger {
         true
     }
 
+    /// Whether it has a table for the `approval` rules of accounts.
+    pub(super) fn keeps_approval_rules(&self) -> bool {
+        true
+    }
+
     /// The same, which tells how long each commit took, with the wait for other processes.
     #[must_use]
     pub fn with_commits_told(self, on_commit: OnCommit) -> Self {

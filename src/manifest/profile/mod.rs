@@ -28,6 +28,9 @@ pub use search::GatewaySearch;
 use super::{Notify, Rate, SendingWindow, SuppressFile};
 use crate::domain::{Amount, Cap, Channel};
 
+/// The host that the ledger keeps of every loopback address, so that a sandbox may change its port.
+pub const LOOPBACK: &str = "loopback";
+
 /// Where a gateway's webhooks are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookSettings {
@@ -103,6 +106,20 @@ impl Profile {
     pub fn is_loopback(&self) -> bool {
         let local = |address: &Address| address.is_loopback();
         local(&self.base_url) && self.async_url.as_ref().is_none_or(local)
+    }
+
+    /// The hosts that the ledger compares: those of both endpoints. Every loopback address is the host [`LOOPBACK`].
+    #[must_use]
+    pub fn trusted_hosts(&self) -> String {
+        let host = |address: &Address| match address.is_loopback() {
+            true => LOOPBACK.to_owned(),
+            false => address.host(),
+        };
+        let base = host(&self.base_url);
+        match self.async_url.as_ref().map(host) {
+            Some(other) if other != base => format!("{base} and {other}"),
+            _ => base,
+        }
     }
 
     /// Where the key and the messages go: the hosts of both endpoints, one word if they are the same.

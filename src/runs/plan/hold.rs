@@ -2,6 +2,7 @@
 
 use roaring::RoaringBitmap;
 
+use super::edition::{approved_since, attempted_before, sent_unapproved};
 use super::made::planned;
 use super::pin::{approvals, counts, good};
 use super::planned::{digest, keep};
@@ -11,7 +12,7 @@ use crate::ledger::{Approval, Run, State};
 use crate::manifest::ApprovalRule;
 use crate::runs::freeze::frozen;
 use crate::runs::launch::Session;
-use crate::runs::{Error, Event, ListSurvey, ProposalKind, Refusal};
+use crate::runs::{Error, Event, ListSurvey, ProposalKind, Refusal, runs_of};
 
 /// The states of rows to which nothing was sent by a run.
 const UNTOUCHED: [State; 4] = [State::Planned, State::NotSent, State::Skipped, State::Invalid];
@@ -26,6 +27,15 @@ pub(in crate::runs) struct UsableApproval {
     pub(in crate::runs) left: u64,
 }
 
+/// Messages without an approval, which are compared with the profile's `above`.
+#[derive(Clone, Copy)]
+struct Unapproved {
+    /// How many would be sent now.
+    number: u64,
+    /// How many recipients of the edition have one already.
+    sent: u64,
+}
+
 impl Session {
     /// Refuses a new run that is not what was planned.
     pub(in crate::runs) fn refuse_unplanned(&self, survey: &ListSurvey) -> Result<(), Error> {
@@ -38,7 +48,7 @@ impl Session {
         }
     }
 
-    /// The approval that a new run to these rows uses, if there is one.
+    /// The approval that a new run to these rows uses, if there is one. All runs of its edition count.
     ///
     /// # Errors
     /// When they are more than were planned, or need an approval that nobody gave.
@@ -46,23 +56,25 @@ impl Session {
         &self,
         survey: &ListSurvey,
         rows: &RoaringBitmap,
+        in_edition: impl Fn(&Run) -> bool,
     ) -> Result<Option<Approval>, Error> {
         let (number, now) = (rows.len(), (self.adapters.clock)());
+        let total = Unapproved { number, sent: self.sent_unapproved(in_edition).await? };
         let approval = match &self.pin {
             Some(pin) => {
                 self.refuse_more(number)?;
                 pin.good(now, number).filter(|_| number > 0).cloned()
             }
-            None => self.approval_of_occurrence(&frozen(self.inputs(), survey), number).await?,
+            None => self.approval_of_occurrence(&frozen(self.inputs(), survey), total).await?,
         };
         match &approval {
             Some(approval) => {
                 (self.adapters.observer)(Event::Approved { by: approval.by.clone(), at: approval.at });
             }
-            None if self.needed(number).is_some() => {
+            None if self.needed(total).is_some() => {
                 let (planned, _) = planned(self.inputs(), survey, (rows, &self.launch.request));
                 let digest = keep(&self.adapters, planned, &self.inputs().destination).await?;
-                return Err(self.unapproved(Some(digest), number));
+                return Err(self.unapproved(Some(digest), total));
             }
             None => {}
         }
@@ -87,9 +99,10 @@ impl Session {
         snapshot: &Snapshot,
         number: u64,
     ) -> Result<Option<UsableApproval>, Error> {
-        let touched = State::ALL.into_iter().filter(|state| !UNTOUCHED.contains(state));
-        let sent: u64 = touched.map(|state| snapshot.counts.get(state)).sum();
-        let needed = number > 0 && self.needed(sent + number).is_some();
+        let is_other = |other: &Run| other.edition == run.edition && other.key != run.key;
+        let (sent, unapproved) = self.sent_of(run, snapshot).await?;
+        let total = Unapproved { number, sent: unapproved + self.sent_unapproved(is_other).await? };
+        let needed = self.needed(total).is_some();
         if self.pin.is_none() && !needed {
             return Ok(None);
         }
@@ -103,8 +116,9 @@ impl Session {
             digests.push(digest(&frozen, &self.inputs().destination, options)?);
         }
         let own = self.own_approval(run, &digests).await?;
-        if let Some(approval) = own.filter(|approval| sent < approval.up_to) {
-            let left = approval.up_to - sent;
+        let approved = sent - unapproved;
+        if let Some(approval) = own.filter(|approval| approved < approval.up_to) {
+            let left = approval.up_to - approved;
             // Those whom a limit leaves for later were never approved; all others were.
             if number <= left || self.launch.request.limit.is_some() {
                 return Ok(Some(UsableApproval { approval, is_used: true, left }));
@@ -114,20 +128,21 @@ impl Session {
         let found = match &self.pin {
             Some(pin) => {
                 self.refuse_more(number)?;
-                pin.good(now, sent + number).filter(|_| number > 0).cloned()
+                pin.good(now, number).filter(|_| number > 0).cloned()
             }
-            None => self.approval_of_occurrence(&frozen, sent + number).await?,
+            None => self.approval_of_occurrence(&frozen, total).await?,
         };
         match found {
-            Some(approval) => Ok(Some(UsableApproval { left: approval.up_to - sent, approval, is_used: false })),
-            None if needed => Err(self.unapproved(None, number)),
+            Some(approval) => Ok(Some(UsableApproval { left: approval.up_to, approval, is_used: false })),
+            None if needed => Err(self.unapproved(None, total)),
             None => Ok(None),
         }
     }
 
     /// Refuses new messages to so many people of a run, in the place of others, where they need an approval and it has none.
     pub(in crate::runs) async fn refuse_unapproved_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
-        if self.needed(number).is_none() {
+        let total = Unapproved { number, sent: 0 };
+        if self.needed(total).is_none() {
             return Ok(());
         }
         let ledger = self.adapters.ledger.as_ref();
@@ -143,7 +158,7 @@ impl Session {
         let own = self.own_approval(run, &digests.collect::<Result<Vec<_>, _>>()?).await?;
         match own.filter(|approval| number <= approval.up_to) {
             Some(_) => Ok(()),
-            None => Err(self.unapproved(None, number)),
+            None => Err(self.unapproved(None, total)),
         }
     }
 
@@ -166,10 +181,33 @@ impl Session {
         self.inputs().destination.profile().and_then(|profile| profile.approval.as_ref())
     }
 
-    /// Who has to approve messages to so many people; nobody for a rehearsal and for a gateway on this machine.
-    fn needed(&self, number: u64) -> Option<&ApprovalRule> {
-        let rule = self.inputs().destination.remote().and_then(|profile| profile.approval.as_ref());
-        rule.filter(|rule| number > u64::from(rule.above))
+    /// Who has to approve these messages; nobody for a rehearsal and for a gateway on this machine.
+    fn needed(&self, total: Unapproved) -> Option<&ApprovalRule> {
+        self.live_rule().filter(|rule| total.number > 0 && total.sent + total.number > u64::from(rule.above))
+    }
+
+    /// The rule of a live gateway.
+    fn live_rule(&self) -> Option<&ApprovalRule> {
+        self.inputs().destination.remote().and_then(|profile| profile.approval.as_ref())
+    }
+
+    /// The recipients with a message of these runs of the campaign that no approval covers.
+    async fn sent_unapproved(&self, counts: impl Fn(&Run) -> bool) -> Result<u64, Error> {
+        let (Some(rule), ledger) = (self.live_rule(), self.adapters.ledger.as_ref()) else { return Ok(0) };
+        let mut runs = runs_of(ledger, self.inputs()).await?;
+        runs.retain(counts);
+        sent_unapproved(ledger, &runs, rule).await
+    }
+
+    /// How many rows of a run have a message, and for how many of them no approval was used.
+    async fn sent_of(&self, run: &Run, snapshot: &Snapshot) -> Result<(u64, u64), Error> {
+        let touched = State::ALL.into_iter().filter(|state| !UNTOUCHED.contains(state));
+        let sent: u64 = touched.map(|state| snapshot.counts.get(state)).sum();
+        let (Some(rule), ledger) = (self.live_rule(), self.adapters.ledger.as_ref()) else { return Ok((sent, sent)) };
+        let approvals = ledger.approvals_of(run.key).await?;
+        let Some(since) = approved_since(run, &approvals, rule) else { return Ok((sent, sent)) };
+        let is_touched = |row| snapshot.states.recorded(row).is_some_and(|state| !UNTOUCHED.contains(&state));
+        Ok((sent, attempted_before(ledger, run.key, since, is_touched).await?.min(sent)))
     }
 
     /// An approval of one of these digests that a run has used.
@@ -180,24 +218,24 @@ impl Session {
     }
 
     /// The approval of an occurrence of what is armed, or of all its occurrences; a person names what they mean.
-    async fn approval_of_occurrence(&self, now: &FrozenInputs, number: u64) -> Result<Option<Approval>, Error> {
+    async fn approval_of_occurrence(&self, now: &FrozenInputs, total: Unapproved) -> Result<Option<Approval>, Error> {
         let request = &self.launch.request;
-        let Some(armed) = request.armed.as_ref().filter(|_| self.needed(number).is_some()) else { return Ok(None) };
+        let Some(armed) = request.armed.as_ref().filter(|_| self.needed(total).is_some()) else { return Ok(None) };
         let ledger = self.adapters.ledger.as_ref();
         let own = digest(now, &self.inputs().destination, &PlanOptions::of(request, self.inputs()))?;
         for digest in [&own, armed] {
             let found = approvals(ledger, digest, self.rule()).await?;
-            if let Some(approval) = good(&found, (self.adapters.clock)(), number) {
+            if let Some(approval) = good(&found, (self.adapters.clock)(), total.number) {
                 return Ok(Some(approval.clone()));
             }
         }
         Ok(None)
     }
 
-    fn unapproved(&self, digest: Option<String>, number: u64) -> Error {
-        let (campaign, above) = (&self.inputs().campaign, self.needed(number).map_or(0, |rule| rule.above));
+    fn unapproved(&self, digest: Option<String>, Unapproved { number, sent }: Unapproved) -> Error {
+        let (campaign, above) = (&self.inputs().campaign, self.live_rule().map_or(0, |rule| rule.above));
         let (file, gateway) = (campaign.file.clone(), campaign.brief.gateway.clone());
-        Error::Plan(PlanRefusal::Unapproved { digest, file, gateway, number, above })
+        Error::Plan(PlanRefusal::Unapproved { digest, file, gateway, number, sent, above })
     }
 
     fn refuse_other_plan(&self, now: &FrozenInputs, options: &[PlanOptions]) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
+use super::account_rule::check_profile;
 use super::planned::keep;
 use super::{PlanOptions, PlannedCampaign};
 use crate::check::Excluded;
@@ -105,6 +106,9 @@ pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) 
     }
     refuse_over(inputs, (adapters.clock)())?;
     refuse_start(ledger, inputs).await?;
+    if let Some(profile) = inputs.destination.profile() {
+        check_profile(adapters, profile).await?;
+    }
     let list = surveyed(adapters, inputs, request.round != Round::Same).await?;
     let survey = &list.survey;
     let chosen = request.chosen(&survey.planned_rows(), survey.last_row)?;

@@ -1,6 +1,8 @@
 //! Plans and approvals: what is looked at before it is sent, said by a digest, and sent only as long as it is that.
 
+mod account_rule;
 mod approve;
+mod edition;
 mod hold;
 mod made;
 mod occurrence;
@@ -9,7 +11,11 @@ mod pin;
 mod planned;
 mod refusal;
 mod signature;
+#[cfg(test)]
+mod tests;
 
+pub(super) use account_rule::check_profile;
+pub use account_rule::{WeakerRule, trust_rule, weaker_rule};
 pub use approve::{Approving, Standing, approve, look_at_plan};
 pub use made::{MadePlan, PlanFigures, plan};
 pub use occurrence::{approvals_given, planned_occurrence};

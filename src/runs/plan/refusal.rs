@@ -70,8 +70,10 @@ pub enum PlanRefusal {
         file: PathBuf,
         /// The gateway.
         gateway: String,
-        /// How many people.
+        /// How many recipients would get a message.
         number: u64,
+        /// How many recipients of the edition have one without an approval already.
+        sent: u64,
         /// How many need none.
         above: u32,
     },

@@ -276,7 +276,7 @@ impl Starter for Guarded {
                 return clerk.start(armed, occurrence, interrupt).await;
             }
             let (file, gateway) = (armed.file.into(), armed.gateway);
-            let refusal = PlanRefusal::Unapproved { digest: Some(digest), file, gateway, number: 3, above: 2 };
+            let refusal = PlanRefusal::Unapproved { digest: Some(digest), file, gateway, number: 3, sent: 0, above: 2 };
             Err(Error::Plan(refusal))
         })
     }

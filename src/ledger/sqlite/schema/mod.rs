@@ -35,6 +35,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("shares", sending::SHARES),
         ("figures of runs", sending::FIGURES),
         ("channels of pipelines", sending::CHAINS),
+        ("approval rules of accounts", people::APPROVAL_RULES),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

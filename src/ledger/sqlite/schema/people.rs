@@ -178,3 +178,18 @@ pub(super) const BACKUP: &str = "
         restored_at INTEGER
     ) STRICT;
 ";
+
+/// The `approval` rules of accounts. Profiles that were only used through loopback keep that as their host.
+pub(super) const APPROVAL_RULES: &str = "
+    CREATE TABLE approval_rules (
+        key INTEGER PRIMARY KEY,
+        account TEXT NOT NULL,
+        gateway TEXT NOT NULL,
+        rule TEXT NOT NULL,
+        recorded_by TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        sum INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO profiles (name, host) SELECT DISTINCT gateway, 'loopback' FROM runs WHERE live AND loopback
+        ON CONFLICT (name) DO NOTHING;
+";

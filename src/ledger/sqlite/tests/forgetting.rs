@@ -23,8 +23,9 @@ enum Holds {
 
 /// The tables of the ledger. A new one stands here; `sqlite/forgetting` takes a person out of each that holds anything of
 /// one.
-const TABLES: [(&str, Holds); 29] = [
+const TABLES: [(&str, Holds); 30] = [
     ("accounts", Holds::Nothing),
+    ("approval_rules", Holds::Nothing),
     ("approval_uses", Holds::Nothing),
     ("approvals", Holds::Nothing),
     ("backup", Holds::Nothing),

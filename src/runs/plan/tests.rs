@@ -1,0 +1,164 @@
+//! Approvals of live runs, through a sandbox that answers for the live host.
+
+use std::cell::RefCell;
+use std::fs;
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::*;
+use crate::delivery::Interrupt;
+use crate::domain::Endpoint;
+use crate::gateway::{Address, JsonApi, JsonApiError, Rules};
+use crate::manifest::Day;
+use crate::runs::tests::{Fixed, World, ended};
+use crate::runs::{Error, Inputs, Outcome, Request, Round};
+use crate::sandbox::{Sandbox, Settings};
+
+thread_local! {
+    /// Where the sandbox is that answers for the live host.
+    static SANDBOX: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Connects to the sandbox, whatever the address.
+fn connect(address: &Address, endpoint: Endpoint, key: SecretString, rules: Rules) -> Result<JsonApi, JsonApiError> {
+    let base_url = SANDBOX.with_borrow(Clone::clone);
+    JsonApi::new(&Address { base_url, ..address.clone() }, endpoint, key, rules)
+}
+
+/// A live campaign to three people, whose profile needs an approval above `above`.
+struct Office {
+    world: World,
+    key: PrivateKey,
+    rule: String,
+    _sandbox: Sandbox,
+}
+
+impl Office {
+    async fn new(above: u32) -> Self {
+        let mut world = World::new().await;
+        let settings = Settings { key: "s3cret".to_owned().into(), ..Settings::default() };
+        let sandbox = Sandbox::start(settings).await.unwrap();
+        SANDBOX.set(sandbox.base_url());
+        world.adapters.connect = connect;
+        let (line, public) = PrivateKey::pair().unwrap();
+        let file = world.folder.path().join("olha.key");
+        fs::write(&file, line.expose_secret()).unwrap();
+        #[cfg(unix)]
+        fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let key = PrivateKey::read(&file).unwrap();
+        let rule = format!("  approval: {{ above: {above}, by: {{ Olha: \"{public}\" }} }}\n");
+        let office = Self { world, key, rule, _sandbox: sandbox };
+        office.write_profile(&office.rule);
+        office
+    }
+
+    fn write_profile(&self, rule: &str) {
+        let profile = "production:\n  base_url: https://gateway.example\n  api_key: { file: key }\n  rate: 10/s\n";
+        self.write("gateways.yaml", &format!("{profile}{rule}"));
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.world.folder.path().join(name), text).unwrap();
+    }
+
+    /// Gives the list so many people.
+    fn write_list(&self, people: u32) {
+        let rows: String = (1..=people).map(|number| format!("+38050000000{number}\n")).collect();
+        self.write("sale.csv", &format!("phone\n{rows}"));
+    }
+
+    async fn send(&self, request: Request) -> Result<Outcome, Error> {
+        let request = Request { offline: true, no_wait: true, ..request };
+        self.world.launch(Some("production"), request, Fixed::yes(), Interrupt::None).await
+    }
+
+    /// Plans what is left, has Olha sign it, and gives the digest.
+    async fn sign(&self, request: &Request) -> String {
+        let adapters = &self.world.adapters;
+        let file = self.world.folder.path().join("sale.yaml");
+        let inputs = Inputs::load(&file, Some("production"), &adapters.profiles, Day::Of((adapters.clock)())).unwrap();
+        let digest = plan(adapters, &Arc::new(inputs), request).await.unwrap().digest;
+        let approving = look_at_plan(adapters, &digest).await.unwrap();
+        approve(adapters, &approving, (Some(&self.key), None), Fixed::yes().as_ref()).await.unwrap();
+        digest
+    }
+}
+
+/// How many more messages were refused, after how many that no approval covers.
+fn refused(outcome: Result<Outcome, Error>) -> (u64, u64) {
+    match outcome {
+        Err(Error::Plan(PlanRefusal::Unapproved { number, sent, .. })) => (number, sent),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn approval_counts_over_all_runs_of_an_edition() {
+    let office = Office::new(3).await;
+    ended(office.send(Request::default()).await);
+    office.write_list(4);
+    assert_eq!(refused(office.send(Request::default()).await), (1, 3), "the list grew");
+    let again = Request { round: Round::Again(4), ..Request::default() };
+    assert_eq!(refused(office.send(again).await), (4, 3), "the same people once more");
+    office.write("sale.yaml", &campaign("edition: second\n"));
+    let other = ended(office.send(Request { limit: Some(3), ..Request::default() }).await);
+    assert_eq!(other.run.edition, "second", "another edition counts by itself");
+    assert_eq!(refused(office.send(Request::default()).await), (1, 3));
+}
+
+#[tokio::test]
+async fn approval_counts_a_run_that_a_changed_list_replaced() {
+    let office = Office::new(3).await;
+    ended(office.send(Request { limit: Some(2), ..Request::default() }).await);
+    office.write_list(5);
+    let changed = Request { accept_changes: true, ..Request::default() };
+    assert_eq!(refused(office.send(changed).await), (3, 2));
+}
+
+#[tokio::test]
+async fn approval_covers_the_messages_that_follow_it() {
+    let office = Office::new(2).await;
+    ended(office.send(Request { limit: Some(2), ..Request::default() }).await);
+    assert_eq!(refused(office.send(Request::default()).await), (1, 2));
+    let digest = office.sign(&Request::default()).await;
+    let through = ended(office.send(Request { plan: Some(digest), ..Request::default() }).await);
+    assert_eq!(through.run.name(), "sale@1", "the same run goes on");
+    office.write_list(4);
+    assert_eq!(refused(office.send(Request::default()).await), (1, 2), "the first two count still");
+}
+
+#[tokio::test]
+async fn messages_with_an_approval_do_not_count_as_unapproved() {
+    let office = Office::new(2).await;
+    let digest = office.sign(&Request::default()).await;
+    ended(office.send(Request { plan: Some(digest), ..Request::default() }).await);
+    office.write_list(5);
+    ended(office.send(Request::default()).await);
+    office.write_list(6);
+    assert_eq!(refused(office.send(Request::default()).await), (1, 2));
+}
+
+#[tokio::test]
+async fn account_keeps_its_approval_until_a_person_weakens_it() {
+    let office = Office::new(2).await;
+    assert_eq!(refused(office.send(Request::default()).await), (3, 0));
+    let weaker = office.rule.replace("above: 2", "above: 50");
+    for rule in ["", weaker.as_str()] {
+        office.write_profile(rule);
+        let refused = office.send(Request::default()).await;
+        assert!(matches!(refused, Err(Error::WeakerApproval(_))), "{rule}: {refused:?}");
+    }
+    let stricter = office.rule.replace("above: 2", "above: 1");
+    office.write_profile(&stricter);
+    assert_eq!(refused(office.send(Request::default()).await), (3, 0));
+    office.write_profile(&office.rule);
+    let looser = office.send(Request::default()).await;
+    assert!(matches!(looser, Err(Error::WeakerApproval(_))), "the stricter rule is kept: {looser:?}");
+}
+
+/// The campaign with these keys above its list.
+fn campaign(keys: &str) -> String {
+    let sms = "channels:\n  - sms: { signature: Olena, message: Hello }\n";
+    format!("name: sale\n{keys}recipients:\n  file: sale.csv\n{sms}")
+}
