@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// The one host that stands for every loopback address, so that a sandbox may change its port.
+pub const LOOPBACK: &str = "loopback";
+
 /// The gateway's endpoint that a campaign is sent through (contract 4.1 and 4.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -41,7 +41,7 @@ pub use chain::Chain;
 pub use channel::*;
 pub use content::{Content, Extra, Text, TextSource};
 pub use costly::{CostlyCharacters, costly_characters};
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, LOOPBACK};
 pub use id::{IdRange, MessageId, MsgId};
 pub use list_form::{Delimiter, ListForm};
 pub use occasion::Occasion;

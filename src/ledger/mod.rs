@@ -226,7 +226,8 @@ pub trait Ledger:
     /// How often the rows of a run were asked about.
     fn asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>>;
 
-    /// The host that a profile had when it was first used; remembers `host` if there is none.
+    /// The host that a profile had when it was first used; remembers `host` if there is none. Loopback is remembered by the
+    /// first run through it, so that this costs no commit there.
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String>;
 
     /// Remembers another host for a profile.

@@ -40,8 +40,8 @@ pub use keys::{gateways_schema, schema};
 pub use notify::{Notify, NotifyForm, NotifyWay};
 pub use places::Places;
 pub use profile::{
-    Address, ApprovalRule, GatewaySearch, Gateways, HookSettings, KeySource, LOOPBACK, NewProfile, Profile,
-    load_gateways, with_profile,
+    Address, ApprovalRule, GatewaySearch, Gateways, HookSettings, KeySource, NewProfile, Profile, load_gateways,
+    with_profile,
 };
 pub use recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastPeople, Recipients};
 pub use report::LoadedFile;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::scene::*;
-use crate::domain::{Endpoint, IdRange, MessageId, OperationKind, Row};
+use crate::domain::{Endpoint, IdRange, LOOPBACK, MessageId, OperationKind, Row};
 use crate::ledger::{
-    KeptApprovalRule, Ledger, LedgerError, NewRun, Origin, Permit, Progress, RetriedRow, RetryOrder, RunEnd, RunFilter,
-    State, StateCounts, StopKind,
+    Heed, KeptApprovalRule, Ledger, LedgerError, NewRun, Origin, Permit, Progress, RetriedRow, RetryOrder, RunEnd,
+    RunFilter, State, StateCounts, StopKind,
 };
 
 pub(super) async fn a_request_to_stop_outlives_the_taking_of_a_run_until_it_is_taken_back<L: Ledger>(scene: Scene<L>) {
@@ -66,6 +66,18 @@ pub(super) async fn a_profile_keeps_the_host_of_its_first_use_until_another_is_t
     assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "a.example");
     scene.ledger.trust_host("main", "b.example").await.unwrap();
     assert_eq!(scene.ledger.remember_host("main", "b.example").await.unwrap(), "b.example");
+}
+
+pub(super) async fn a_profile_keeps_loopback_from_its_first_run_on<L: Ledger>(scene: Scene<L>) {
+    let known = async |host: &str| scene.ledger.remember_host("local", host).await.unwrap();
+    assert_eq!(known(LOOPBACK).await, LOOPBACK);
+    let heed = Heed { loopback: true, ..Heed::default() };
+    let new = NewRun { gateway: "local".into(), live: true, heed, ..new_run(2) };
+    scene.ledger.create_run(&new).await.unwrap();
+    assert_eq!(known("a.example").await, LOOPBACK);
+    scene.ledger.trust_host("local", "a.example").await.unwrap();
+    scene.ledger.create_run(&NewRun { random: 3, ..new }).await.unwrap();
+    assert_eq!(known(LOOPBACK).await, "a.example");
 }
 
 pub(super) async fn an_account_keeps_its_latest_approval_rule<L: Ledger>(scene: Scene<L>) {

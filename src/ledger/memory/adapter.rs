@@ -12,7 +12,7 @@ use roaring::RoaringBitmap;
 
 use super::contents::Contents;
 use super::copies::Shelf;
-use crate::domain::{Cap, MessageId};
+use crate::domain::{Cap, LOOPBACK, MessageId};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, Block, BlockRequest, Claim, Contacts, Copies, Drawn, EnvelopeRecord,
     EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification,
@@ -311,6 +311,9 @@ impl Ledger for MemoryLedger {
     }
 
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
+        if host == LOOPBACK {
+            return self.look(move |contents| contents.hosts.get(profile).cloned().unwrap_or_else(|| host.to_owned()));
+        }
         self.change(move |contents, _| {
             Ok(contents.hosts.entry(profile.to_owned()).or_insert_with(|| host.to_owned()).clone())
         })

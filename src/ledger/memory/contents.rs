@@ -14,7 +14,7 @@ use super::notifications::Waiting;
 use super::plans::Desk;
 use super::schedules::Timetable;
 use super::suppression::OptOutList;
-use crate::domain::{IdRange, MessageId, Row};
+use crate::domain::{IdRange, LOOPBACK, MessageId, Row};
 use crate::ledger::rules::{candidates, held, late, leaves, next_draw, next_rows, refusal, takes_slot};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, Drawn, EnvelopeRecord, Epoch, Hold,
@@ -73,6 +73,9 @@ impl Contents {
     }
 
     pub(crate) fn create_run(&mut self, new: &NewRun) -> Result<Run, LedgerError> {
+        if new.live && new.heed.loopback {
+            self.hosts.entry(new.gateway.clone()).or_insert_with(|| LOOPBACK.to_owned());
+        }
         let same = self.books().filter(|book| book.run.campaign == new.campaign);
         let number = same.map(|book| book.run.number).max().unwrap_or(0) + 1;
         let len = u64::from(new.last_row.get()) + 2;

@@ -3,6 +3,7 @@
 use super::change::Failure;
 use super::dialect::Connection;
 use super::statement::{query, scalar};
+use crate::domain::LOOPBACK;
 
 pub(super) async fn remember(connection: &mut Connection, profile: String, host: String) -> Result<String, Failure> {
     query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
@@ -12,6 +13,21 @@ pub(super) async fn remember(connection: &mut Connection, profile: String, host:
         .await?;
     let known = scalar("SELECT host FROM profiles WHERE name = $1").bind(&profile).fetch_one(connection).await?;
     Ok(known)
+}
+
+/// The host of a profile; nothing if none is known.
+pub(super) async fn known(reader: &mut Connection, profile: &str) -> Result<Option<String>, Failure> {
+    Ok(scalar("SELECT host FROM profiles WHERE name = $1").bind(profile).fetch_optional(reader).await?)
+}
+
+/// Remembers that a profile without a known host sent through loopback.
+pub(super) async fn remember_loopback(connection: &mut Connection, profile: &str) -> Result<(), Failure> {
+    query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
+        .bind(profile)
+        .bind(LOOPBACK)
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 pub(super) async fn trust(connection: &mut Connection, profile: String, host: String) -> Result<(), Failure> {

@@ -15,7 +15,7 @@ use super::places::{self, Place};
 use super::runs::Stage;
 use super::writer::Work;
 use super::{envelopes, events, guard, hosts, left_out, pace, runs, stops};
-use crate::domain::{Chain, MessageId};
+use crate::domain::{Chain, LOOPBACK, MessageId};
 use crate::ledger::earlier_words::rewrite_event;
 use crate::ledger::rules::held;
 use crate::ledger::{
@@ -221,6 +221,11 @@ impl Ledger for Adapter {
     }
 
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
+        if host == LOOPBACK {
+            return Box::pin(
+                async move { Ok(look!(self, hosts::known, profile)?.unwrap_or_else(|| LOOPBACK.to_owned())) },
+            );
+        }
         let (profile, host) = (profile.to_owned(), host.to_owned());
         Box::pin(self.write(move |connection, _| Box::pin(hosts::remember(connection, profile.clone(), host.clone()))))
     }

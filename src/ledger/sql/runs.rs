@@ -10,7 +10,7 @@ use super::dialect::{self, Connection, Database, Record};
 use super::numbers::Numbers;
 use super::statement::{query, scalar, small};
 use super::words::{parse, unreadable, word};
-use super::{blocks, events, left_out, notifications};
+use super::{blocks, events, hosts, left_out, notifications};
 use crate::domain::{IdRange, MessageId, Purpose};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::candidates;
@@ -71,6 +71,9 @@ pub(super) async fn create(connection: &mut Connection, new: NewRun, stage: Stag
     .fetch_one(&mut *connection)
     .await?;
     left_out::add(connection, RunId(key), &new.left_out).await?;
+    if new.live && new.heed.loopback {
+        hosts::remember_loopback(connection, &new.gateway).await?;
+    }
     let row = query("SELECT * FROM runs WHERE key = $1").bind(key).fetch_one(&mut *connection).await?;
     query("UPDATE runs SET sum = $1 WHERE key = $2")
         .bind(run_sum(&row)?.finish())

@@ -26,10 +26,7 @@ pub(super) use load::{is_environment_name, key_source};
 pub use search::GatewaySearch;
 
 use super::{Notify, Rate, SendingWindow, SuppressFile};
-use crate::domain::{Amount, Cap, Channel};
-
-/// The host that the ledger keeps of every loopback address, so that a sandbox may change its port.
-pub const LOOPBACK: &str = "loopback";
+use crate::domain::{Amount, Cap, Channel, LOOPBACK};
 
 /// Where a gateway's webhooks are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
