@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod carried_tests;
 mod column;
+mod empty_cells;
 mod odd;
 pub mod online;
 mod parallel;
@@ -18,6 +19,7 @@ mod tee;
 mod zones;
 
 pub use column::Column;
+pub use empty_cells::EmptyCells;
 pub use odd::{Comparison, OddRows, OddRowsByColumn, Oddity};
 pub use parallel::{cores, ordered};
 pub use prepare::{CompiledCampaign, Texts, edition, prepare, settings, text_problems};

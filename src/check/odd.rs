@@ -101,8 +101,7 @@ pub struct Comparison {
 }
 
 /// What to look at in each row.
-pub(super) struct Watch<'m> {
-    recipe: &'m Recipe,
+pub(super) struct Watch {
     /// The columns that texts use, but for that of the numbers.
     columns: Vec<usize>,
     /// Columns that a condition takes for true or false.
@@ -115,9 +114,9 @@ pub(super) struct Watch<'m> {
 /// One oddity of one row.
 pub(super) type Odd = (usize, Oddity, Box<str>);
 
-impl<'m> Watch<'m> {
+impl Watch {
     /// What to look at in the rows of a campaign with these texts.
-    pub(super) fn of<'t>(recipe: &'m Recipe, texts: impl Iterator<Item = &'t Text>) -> Self {
+    pub(super) fn of<'t>(recipe: &Recipe, texts: impl Iterator<Item = &'t Text>) -> Self {
         let (mut whether, mut comparisons) = (Vec::new(), Vec::new());
         for question in texts.flat_map(questions) {
             let Some(column) = recipe.column(&question.name) else { continue };
@@ -129,11 +128,11 @@ impl<'m> Watch<'m> {
         }
         let columns = recipe.columns_of_texts().into_iter().filter(|column| *column != recipe.phone_column).collect();
         let passed = comparisons.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { recipe, columns, whether, comparisons, passed }
+        Self { columns, whether, comparisons, passed }
     }
 
-    /// What is odd of a row that can be sent to, by a message of that variant.
-    pub(super) fn look(&self, fields: Fields<'_>, (arm, message): (usize, FilledMessage<'_>)) -> Vec<Odd> {
+    /// What is odd of a row that can be sent to; `shows_empty` is whether its message uses an empty cell.
+    pub(super) fn look(&self, fields: Fields<'_>, message: FilledMessage<'_>, shows_empty: bool) -> Vec<Odd> {
         let (mut odd, mut empty) = (Vec::new(), false);
         for &column in &self.columns {
             let cell = fields.get(column).trim();
@@ -157,9 +156,8 @@ impl<'m> Watch<'m> {
                 odd.push((comparison.column, Oddity::Nearly(index), cell.into()));
             }
         }
-        // Where a text relies on a cell and it is empty, that is told already.
-        let relies = || self.recipe.relied_on(arm).iter().any(|(column, _)| fields.get(*column).trim().is_empty());
-        if empty && !relies() && messages(message).any(has_hole) {
+        // The use of an empty cell is a finding of its own.
+        if empty && !shows_empty && messages(message).any(has_hole) {
             odd.push((0, Oddity::Hole, Box::default()));
         }
         odd

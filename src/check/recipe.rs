@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::audience::{Number, RecordRef, parse_number};
 use crate::domain::{Allotment, Content, Phone, Region, TextSource};
 use crate::ledger::State;
-use crate::message::{Condition, FilledMessage, Marker, Messages, Renderer, Sieve, Table};
+use crate::message::{Condition, EmptyUseFinder, FilledMessage, Marker, Messages, Renderer, Sieve, Table};
 
 /// Why a row is skipped that `where` does not mean.
 pub const FILTERED: &str = "filtered";
@@ -103,9 +103,9 @@ impl Recipe {
         self.arms.iter().flat_map(Messages::columns).collect()
     }
 
-    /// The columns that the texts of a variant use as if something always stood there, each as a text names it.
-    pub(super) fn relied_on(&self, arm: usize) -> &[(usize, String)] {
-        self.arms.get(arm).map_or(&[], |messages| messages.relied_on())
+    /// For each variant what finds the empty cells that its messages show.
+    pub(super) fn empty_use_finders(&self) -> Vec<EmptyUseFinder<'_>> {
+        self.arms.iter().map(Messages::empty_use_finder).collect()
     }
 
     /// The columns whose cells count: for texts or for who is meant.

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::column::{Column, columns};
+use super::empty_cells::{EmptyCells, EmptyUses};
 use super::odd::{Comparison, Odd, OddRowsByColumn, Watch, take_in};
 use super::parallel::{cores, ordered};
 use super::prepare::CompiledCampaign;
@@ -19,7 +20,7 @@ use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage, costly_charact
 use crate::finding::Finding;
 use crate::ledger::{CAPPED, LeftOut, NumberSet, OPTED_OUT, State, StateCounts};
 use crate::manifest::{Brief, Duplicates};
-use crate::message::FilledMessage;
+use crate::message::{EmptyUse, EmptyUseFinder, FilledMessage};
 
 /// Why a row is skipped whose number has a message already.
 pub const ALREADY_SENT: &str = "already sent";
@@ -73,8 +74,8 @@ pub struct Survey {
     pub parts: u64,
     /// The rows that are to be sent to, by their variant and the parts of their SMS.
     pub by_size: RowsBySize,
-    /// The rows to be sent to that have nothing in a column which a text relies on, by how the text names it.
-    pub empty: BTreeMap<String, RoaringBitmap>,
+    /// The rows to be sent to whose message shows an empty cell, by text and column.
+    pub empty: Vec<EmptyCells>,
     /// The rows to be sent to whose SMS has more parts because of a few characters, by those.
     pub costly: BTreeMap<Vec<char>, CostlyRows>,
     /// The rows to be sent to whose number gets none of the message's channels, since it is no mobile phone's.
@@ -212,7 +213,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
             }
         }
     };
-    let examine = |composer: &mut Composer<'_>, chunk: Chunk| {
+    let examine = |(composer, finders): &mut (Composer<'_>, Vec<EmptyUseFinder<'_>>), chunk: Chunk| {
         let examined: Vec<Examination> = chunk
             .iter()
             .map(|record| {
@@ -221,9 +222,10 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
                 // A message of one part cannot be shorter.
                 let costly = message.billed_text().filter(|_| parts > 1).and_then(costly_characters);
                 let landline = landline && message.channels().all(|channel| channel.facts().mobile);
-                let odd = watch.look(record.fields, (arm, message));
+                let empty = finders[arm].find(record.row, |column| record.fields.get(column));
+                let odd = watch.look(record.fields, message, !empty.is_empty());
                 let held_out = recipe.allotment.holds_out(phone);
-                Ok(Sendable { phone, arm, sms_parts: parts, costly, landline, odd, held_out })
+                Ok(Sendable { phone, arm, sms_parts: parts, costly, landline, empty, odd, held_out })
             })
             .collect();
         let within = chunk.iter().filter(|record| holds_a_row(record.fields, phone_column, delimiter));
@@ -235,19 +237,14 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     ordered(
         cores(),
         produce,
-        || recipe.composer(),
+        || (recipe.composer(), recipe.empty_use_finders()),
         examine,
         |(chunk, examined, within)| {
             tally.rows_within.extend(within.iter().map(|row| row.get()));
             for (record, examined) in chunk.iter().zip(examined) {
-                let Some((phone, arm)) = tally.add(terms, record.row, examined) else { continue };
+                let Some(phone) = tally.add(terms, record.row, examined) else { continue };
                 if let Some(zones) = zones {
                     tally.zones.add(record.row, record.fields.get(zones).trim());
-                }
-                for (column, name) in recipe.relied_on(arm) {
-                    if record.fields.get(*column).trim().is_empty() {
-                        tally.empty.entry(name.clone()).or_default().insert(record.row.get());
-                    }
                 }
                 if tally.firsts.len() < SHOWN
                     && let Ok(Composed { message, .. }) = composer.compose(record)
@@ -260,7 +257,10 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     );
     match damage {
         Some(finding) => Err(vec![finding]),
-        None => tally.finish(terms.brief, columns, watch.unpassed()),
+        None => {
+            let empty = tally.empty.cells(&recipe.empty_use_finders());
+            tally.finish(terms.brief, (columns, empty), watch.unpassed())
+        }
     }
 }
 
@@ -278,6 +278,8 @@ struct Sendable {
     costly: Option<CostlyCharacters>,
     /// Whether its number gets none of its channels.
     landline: bool,
+    /// The empty cells that its message shows.
+    empty: Vec<EmptyUse>,
     /// What is odd of it.
     odd: Vec<Odd>,
     /// Whether its recipient gets nothing, to compare with.
@@ -291,7 +293,7 @@ struct Tally {
     seen: Seen,
     left_out: LeftOut,
     by_size: RowsBySize,
-    empty: BTreeMap<String, RoaringBitmap>,
+    empty: EmptyUses,
     costly: BTreeMap<Vec<char>, CostlyRows>,
     landlines: RoaringBitmap,
     rows_within: RoaringBitmap,
@@ -304,11 +306,11 @@ struct Tally {
 }
 
 impl Tally {
-    /// Takes a record in; gives back its number and its variant when it is to be sent to.
-    fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examination) -> Option<(Phone, usize)> {
+    /// Takes a record in; gives back its number when it is to be sent to.
+    fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examination) -> Option<Phone> {
         self.recipients += 1;
         self.rows.insert(row.get());
-        let Sendable { phone, arm, sms_parts, costly, landline, odd, held_out } = match examined {
+        let Sendable { phone, arm, sms_parts, costly, landline, empty, odd, held_out } = match examined {
             Ok(examined) => examined,
             Err(Uncomposed { state, reason }) => {
                 self.left_out.insert(row, state, &reason);
@@ -351,14 +353,15 @@ impl Tally {
             self.costly.entry(characters).or_default().add(row, parts, without);
         }
         take_in(&mut self.odd, row, odd);
+        self.empty.add(row, arm, empty);
         self.by_size.entry(Size { arm, sms_parts }).or_default().insert(row.get());
-        Some((phone, arm))
+        Some(phone)
     }
 
     fn finish(
         self,
         brief: &Brief,
-        columns: Vec<Column>,
+        (columns, empty): (Vec<Column>, Vec<EmptyCells>),
         unpassed: Vec<(usize, Comparison)>,
     ) -> Result<Survey, Vec<Finding>> {
         let parts = self.by_size.iter().map(|(size, rows)| size.parts() * rows.len()).sum();
@@ -369,7 +372,7 @@ impl Tally {
             left_out: self.left_out,
             parts,
             by_size: self.by_size,
-            empty: self.empty,
+            empty,
             costly: self.costly,
             landlines: self.landlines,
             rows_within: self.rows_within,

@@ -5,7 +5,7 @@ use tera::{Context, Value};
 
 use super::engine::MAX_BYTES;
 use super::judge::Needs;
-use super::names::{Names, indexed, lasting};
+use super::names::{Names, lasting};
 use super::render::Invalid;
 use crate::domain::Row;
 
@@ -18,8 +18,6 @@ pub(super) struct Cells {
     pub(super) by_header: Vec<(usize, Key<'static>)>,
     /// Whether the row's number is used.
     pub(super) row: bool,
-    /// Columns that the texts use as if something always stood there, each as a text names it.
-    pub(super) relied_on: Vec<(usize, String)>,
 }
 
 impl Cells {
@@ -32,7 +30,6 @@ impl Cells {
             by_name: by_name.collect(),
             by_header: by_header.map(|(column, header)| (column, header.clone().into())).collect(),
             row: needs.row,
-            relied_on: relied_on(names, needs),
         }
     }
 
@@ -77,12 +74,4 @@ impl Cells {
 
 fn cell(text: &str) -> Option<Value> {
     (text.len() <= MAX_BYTES).then(|| Value::normal_string(text))
-}
-
-/// The columns that texts use as if something always stood there, each as a text names it.
-fn relied_on(names: &Names, needs: &Needs) -> Vec<(usize, String)> {
-    let relied = |name: &String| needs.relied_on.contains(name) && !needs.minded.contains(name);
-    let named = |&column: &usize| Some((column, names.names.get(column).filter(|name| relied(name))?.clone()));
-    let keyed = |&column: &usize| Some((column, indexed(names.headers.get(column).filter(|header| relied(header))?)));
-    needs.columns.iter().filter_map(named).chain(needs.headers.iter().filter_map(keyed)).collect()
 }

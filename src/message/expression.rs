@@ -125,7 +125,7 @@ fn is_not(tokens: &[Token<'_>]) -> bool {
 }
 
 /// Whether the tokens end with a value, so that an operator follows.
-fn ends_a_value(tokens: &[Token<'_>]) -> bool {
+pub(super) fn ends_a_value(tokens: &[Token<'_>]) -> bool {
     let [before @ .., last] = tokens else { return false };
     let is_attribute = before.last().is_some_and(|token| matches!(token.kind, Kind::Symbol("." | "?.")));
     match last.kind {

@@ -27,10 +27,6 @@ pub(super) struct Needs {
     pub(super) tables: BTreeSet<usize>,
     /// Whether `row` is used.
     pub(super) row: bool,
-    /// Names and headers of which a text asks whether something is there.
-    pub(super) minded: HashSet<String>,
-    /// Names and headers that a text uses whatever stands elsewhere.
-    pub(super) relied_on: HashSet<String>,
 }
 
 /// See the module.
@@ -76,8 +72,6 @@ impl<'j> Judge<'j> {
     fn walk(&mut self, analysis: &Analysis, known: HashSet<String>, chain: &mut Vec<String>) {
         let mut scopes: Scopes = vec![known, HashSet::new()];
         // A text that asks whether a name is there may have been written for lists without it.
-        self.needs.minded.extend(analysis.outline.minded.iter().cloned());
-        self.needs.relied_on.extend(analysis.outline.relied_on.iter().cloned());
         let asked: HashSet<&str> = analysis.outline.events.iter().filter_map(asked_name).collect();
         for event in &analysis.outline.events {
             match &event.what {

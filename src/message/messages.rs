@@ -68,12 +68,6 @@ impl Messages {
         })
     }
 
-    /// The columns that the texts use as if something always stood there, each as a text names it.
-    #[must_use]
-    pub fn relied_on(&self) -> &[(usize, String)] {
-        &self.cells.relied_on
-    }
-
     /// The columns whose cells the texts use.
     #[must_use]
     pub fn columns(&self) -> BTreeSet<usize> {

@@ -6,12 +6,13 @@
 //!
 //! The way of a text: `lex` reads its tags, `outline` what it uses, `library` brings in what it
 //! includes, `judge` compares that with the names there are, `meter` puts the limits of `engine`
-//! into its source, and `render` has tera fill it, or `segments` where it is words and names alone. Nothing here opens a file, reads a clock or the
-//! environment, or escapes anything.
+//! into its source, and `render` has tera fill it, or `segments` where it is words and names alone. `empty_use` finds the
+//! empty cells that a message shows. Nothing here opens a file, reads a clock or the environment, or escapes anything.
 
 mod cells;
 mod compile;
 mod condition;
+mod empty_use;
 mod engine;
 mod expression;
 mod filled;
@@ -19,6 +20,7 @@ mod filled;
 mod fixtures;
 #[cfg(test)]
 mod hostile;
+mod instrument;
 mod judge;
 mod lex;
 mod library;
@@ -40,6 +42,7 @@ mod words;
 
 pub use compile::{compile, render_constant};
 pub use condition::{Condition, Sieve, compile_condition};
+pub use empty_use::{EmptyPlace, EmptyUse, EmptyUseFinder};
 pub use filled::FilledMessage;
 pub use marked::{MarkedText, Marker};
 pub use messages::Messages;

@@ -142,7 +142,7 @@ impl Names {
 }
 
 /// `recipient["header"]`, with the quotes that the header leaves free.
-pub(super) fn indexed(header: &str) -> String {
+fn indexed(header: &str) -> String {
     let quote = if header.contains('"') { '\'' } else { '"' };
     format!("recipient[{quote}{header}{quote}]")
 }

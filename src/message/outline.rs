@@ -3,7 +3,6 @@
 //! Made from tokens of a source that tera has read already, so the grammar need not be checked
 //! again. An outline knows no columns; `judge` compares it with the names there are.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use super::lex::{Kind, Token};
@@ -106,10 +105,6 @@ pub(super) struct Outline {
     pub(super) events: Vec<Event>,
     pub(super) loops: Vec<Loop>,
     pub(super) kept: Vec<SetValue>,
-    /// Names and headers of which the text asks whether something is there, by a condition or a default.
-    pub(super) minded: HashSet<String>,
-    /// Names and headers that the text uses outside of conditions.
-    pub(super) relied_on: HashSet<String>,
     /// Tokens in all tags.
     pub(super) tokens: usize,
     /// The most `elif` in one text and the deepest nesting of blocks, which cost stack.
@@ -124,9 +119,7 @@ impl Outline {
         let mut rest = tokens;
         while let Some(end) = rest.iter().position(|token| matches!(token.kind, Kind::End { .. })) {
             let (tag, after) = rest.split_at(end + 1);
-            let before = reader.outline.events.len();
             reader.tag(tag, tokens.len() - after.len());
-            reader.weigh(tag, before);
             rest = after;
         }
         reader.outline
@@ -157,8 +150,6 @@ pub(super) struct Reader {
     open_loops: Vec<(usize, usize)>,
     /// Open blocks.
     blocks: usize,
-    /// Open conditions.
-    conditions: usize,
 }
 
 impl Reader {
@@ -201,31 +192,6 @@ impl Reader {
                 self.event(What::Unsupported("components"), &span);
             }
             _ => {}
-        }
-    }
-
-    /// Notes of what a tag uses, which are its events from `from` on, whether the text minds that it is empty.
-    fn weigh(&mut self, tag: &[Token<'_>], from: usize) {
-        let has = |word: &str| tag.iter().any(|token| token.kind == Kind::Name(word));
-        let asks = has("if") || has("elif") || has("or");
-        match tag.get(1).map(|first| &first.kind) {
-            Some(Kind::Name("if")) => self.conditions += 1,
-            Some(Kind::Name("endif")) => self.conditions = self.conditions.saturating_sub(1),
-            _ => {}
-        }
-        let Outline { events, minded, relied_on, .. } = &mut self.outline;
-        for event in &events[from..] {
-            let (name, optional) = match &event.what {
-                What::Use(Use { name, optional, .. }) => (name, *optional),
-                What::Key { key, optional } => (key, *optional),
-                What::Ask(name) => (name, true),
-                _ => continue,
-            };
-            if optional || asks {
-                minded.insert(name.clone());
-            } else if self.conditions == 0 {
-                relied_on.insert(name.clone());
-            }
         }
     }
 

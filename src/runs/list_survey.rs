@@ -47,7 +47,7 @@ impl ListSurvey {
         let mut findings = self.of_files.clone();
         findings.extend(rows_within(&self.survey));
         findings.extend(landlines(&self.survey));
-        findings.extend(empty_cells(&self.survey));
+        findings.extend(empty_cells(&self.survey, &inputs.campaign.places));
         findings.extend(costly_characters(&self.survey, &inputs.campaign.brief, inputs.destination.profile()));
         findings.extend(odd_rows(&self.survey));
         findings.extend(unknown_zones(&self.survey));

@@ -107,7 +107,7 @@ fn a_workflow_gets_a_command_for_each_finding_and_nothing_else() {
     let lines: Vec<&str> = told.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{}", told.told());
     assert!(lines[0].starts_with("::error file=sale.yaml,line=5,col=55,title=unknown-variable::"), "{}", lines[0]);
-    assert!(lines[1].starts_with("::warning file=holes.yaml,title=empty-cell::"), "{}", lines[1]);
+    assert!(lines[1].starts_with("::warning file=holes.yaml,line=3,col=49,title=empty-cell::"), "{}", lines[1]);
     assert!(told.stderr.is_empty(), "{}", told.told());
 }
 

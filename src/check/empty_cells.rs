@@ -1,0 +1,62 @@
+//! The empty cells that messages show, counted by text and column.
+
+use std::collections::BTreeMap;
+
+use roaring::RoaringBitmap;
+
+use crate::domain::{Channel, Row};
+use crate::message::{EmptyPlace, EmptyUse, EmptyUseFinder};
+
+/// Rows whose messages show an empty cell of one column in one text.
+#[derive(Clone, Debug)]
+pub struct EmptyCells {
+    /// The first use of the column in the text.
+    pub place: EmptyPlace,
+    /// The channels and keys whose messages the text is part of.
+    pub messages: Vec<(Channel, &'static str)>,
+    /// Whether some of the cells have white space, which conditions and `default` take for a value.
+    pub spaces: bool,
+    /// The rows.
+    pub rows: RoaringBitmap,
+}
+
+/// The rows of each use, by variant.
+#[derive(Debug, Default)]
+pub(super) struct EmptyUses(BTreeMap<(usize, EmptyUse), RoaringBitmap>);
+
+impl EmptyUses {
+    /// Takes the uses of a row in.
+    pub(super) fn add(&mut self, row: Row, arm: usize, uses: Vec<EmptyUse>) {
+        for of in uses {
+            self.0.entry((arm, of)).or_default().insert(row.get());
+        }
+    }
+
+    /// The rows by text and column, in the order of the texts; `finders` are those of the variants.
+    pub(super) fn cells(&self, finders: &[EmptyUseFinder<'_>]) -> Vec<EmptyCells> {
+        let mut cells: Vec<EmptyCells> = Vec::new();
+        for ((arm, of), rows) in &self.0 {
+            let Some(place) = finders.get(*arm).and_then(|finder| finder.place(*of)) else { continue };
+            let message = (place.channel, place.key);
+            let same =
+                |known: &&mut EmptyCells| known.place.name == place.name && known.place.text.name == place.text.name;
+            match cells.iter_mut().find(same) {
+                Some(known) => {
+                    known.rows |= rows;
+                    known.spaces |= place.spaces;
+                    if !known.messages.contains(&message) {
+                        known.messages.push(message);
+                    }
+                    if place.span.start < known.place.span.start {
+                        known.place = place;
+                    }
+                }
+                None => cells.push({
+                    let (messages, spaces) = (vec![message], place.spaces);
+                    EmptyCells { place, messages, spaces, rows: rows.clone() }
+                }),
+            }
+        }
+        cells
+    }
+}
