@@ -6,6 +6,7 @@
 mod capacity;
 mod country;
 mod every;
+mod inverted;
 mod occurrences;
 mod per_day;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod window;
 
 pub use capacity::Capacity;
 pub use country::zone_of_country;
+pub use inverted::InvertedZone;
 pub use occurrences::{Occurrence, Occurrences};
 pub use per_day::PerDay;
 pub use timing::{NoTiming, Timing};

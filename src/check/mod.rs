@@ -25,9 +25,9 @@ pub use parallel::{cores, ordered};
 pub use prepare::{CompiledCampaign, Texts, edition, prepare, settings, text_problems};
 pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
-    against_includes, against_profile, against_texts, costly_characters, empty_cells, invalid_rows, landlines,
-    list_form, notes, odd_rows, over_limits, promised_receipts, rows_within, unconfirmed_replica, unfilled_notice,
-    unknown_zones, until_near, until_over, zone_column,
+    against_includes, against_profile, against_texts, costly_characters, empty_cells, invalid_rows, inverted_zones,
+    landlines, list_form, notes, odd_rows, over_limits, promised_receipts, rows_within, unconfirmed_replica,
+    unfilled_notice, unknown_zones, until_near, until_over, zone_column,
 };
 pub(crate) use survey::sms_parts;
 pub use survey::{

@@ -11,7 +11,7 @@ use super::output::Output;
 use super::run::{left_out, variants};
 use super::schedule::words::date;
 use crate::delivery::SingleKind;
-use crate::finding::{harmless, one_line};
+use crate::finding::{harmless, one_line, severity_word};
 use crate::gateway::BoxFuture;
 use crate::manifest::{Profile, Rate};
 use crate::report::{cost_words, counts_line, duration, plural, preview, thousands};
@@ -184,7 +184,7 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, ledger: 
     }
     text += &variants(&campaign.brief, survey).map(|line| format!("    {line}\n")).unwrap_or_default();
     for finding in surveyed.warnings(inputs, Timestamp::now()) {
-        text += &format!("  warning: {}\n", one_line(&finding.message));
+        text += &format!("  {}: {}\n", severity_word(finding.severity), one_line(&finding.message));
     }
     text += &format!("  about {} parts", thousands(survey.parts));
     if let Some(rate) = campaign.delivery.within(profile).rate.and_then(Rate::per_second) {

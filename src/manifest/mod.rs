@@ -45,7 +45,7 @@ pub use profile::{
 };
 pub use recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastPeople, Recipients};
 pub use report::LoadedFile;
-pub use resolve::{is_slug, load_campaign, slug};
+pub use resolve::{is_slug, load_campaign, slug, zone_advice};
 pub use sending_terms::SendingTerms;
 pub use settings::{Origin, Setting, settings};
 pub use suppress_file::SuppressFile;

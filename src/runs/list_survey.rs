@@ -10,8 +10,8 @@ use super::inputs::Includes;
 use super::{Error, Event, Inputs, Observer, already_sent, blocking, capped, opted_out};
 use crate::check::online::Cost;
 use crate::check::{
-    Excluded, Survey, costly_characters, empty_cells, landlines, odd_rows, over_limits, rows_within, unknown_zones,
-    until_near,
+    Excluded, Survey, costly_characters, empty_cells, inverted_zones, landlines, odd_rows, over_limits, rows_within,
+    unknown_zones, until_near,
 };
 use crate::finding::Finding;
 use crate::ledger::Ledger;
@@ -40,8 +40,8 @@ impl ListSurvey {
         Some(Cost::of(profile, &inputs.campaign.brief, &self.survey.by_size, rows))
     }
 
-    /// What is worth a look: cells that may hide a row, landlines, in the messages holes, and characters that cost, and limits
-    /// and an end that come before the last message.
+    /// What is worth a look: cells that may hide a row, landlines, in the messages holes, and characters that cost, limits and an
+    /// end that come before the last message, and the local time in zones whose names mislead.
     #[must_use]
     pub fn warnings(&self, inputs: &Inputs, now: Timestamp) -> Vec<Finding> {
         let mut findings = self.of_files.clone();
@@ -51,6 +51,7 @@ impl ListSurvey {
         findings.extend(costly_characters(&self.survey, &inputs.campaign.brief, inputs.destination.profile()));
         findings.extend(odd_rows(&self.survey));
         findings.extend(unknown_zones(&self.survey));
+        findings.extend(inverted_zones(&inputs.campaign, &self.survey, now));
         let profile = inputs.destination.profile();
         findings.extend(over_limits(&inputs.campaign, profile, &self.survey, &self.survey.planned_rows()));
         findings.extend(until_near(&inputs.campaign, profile, self.survey.planned(), now));

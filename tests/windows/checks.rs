@@ -1,6 +1,6 @@
 //! What is said of windows before anything is sent.
 
-use crate::support::{Gateway, campaign, telling};
+use crate::support::{Gateway, Terminal, campaign, live, telling};
 
 #[test]
 fn what_is_no_window_and_no_end_is_refused_where_it_stands() {
@@ -72,6 +72,44 @@ fn a_cell_that_is_no_zone_is_counted_and_its_person_is_not_dropped() {
     let told = sale.campaign(&["check", "sale.yaml"]);
     assert!(!told.told().contains("no text uses the column `city`"), "{}", told.told());
     assert_eq!(sale.run(&["--json"]).exits(0).json()["sent"], 3);
+}
+
+#[test]
+fn advice_for_a_cell_keeps_the_offset_that_it_means() {
+    for (cell, advice) in [
+        ("GMT+2", "did you mean `Etc/GMT-2`?"),
+        ("UTC-3", "did you mean `Etc/GMT+3`?"),
+        ("MSK", "did you mean `Europe/Moscow`?"),
+        ("Z", "did you mean `UTC`?"),
+        ("EEDT", "help: write a place from the time zone database"),
+    ] {
+        let list = format!("phone,name,city\n380501000002,A,Europe/Kyiv\n380501000003,B,{cell}\n");
+        let draft = campaign().with_list(&list).top("timezone: Europe/Kyiv");
+        let sale = draft.delivery("window: { hours: 00:00-24:00, zone: city }").write();
+        sale.campaign(&["check", "sale.yaml"]).exits(0).says(advice);
+    }
+}
+
+#[test]
+fn zone_with_an_inverted_sign_shows_its_local_time() {
+    let gateway = Gateway::accepting();
+    let list = "phone,name,city\n380501000002,A,Europe/Kyiv\n380501000003,B,Etc/GMT-2\n";
+    let draft = campaign().with_list(list).through(&gateway).top("timezone: Etc/GMT+2");
+    let sale = draft.delivery("window: { hours: 00:00-24:00, zone: city }").write();
+    for command in ["check", "plan"] {
+        let told = sale.campaign(&[command, "sale.yaml"]).exits(0);
+        let told =
+            told.says("`Etc/GMT+2` is UTC-02:00; local time there is ").says("write `Etc/GMT-2`, which is UTC+02:00");
+        told.says("`Etc/GMT-2` in the column `city` of row 3, is UTC+02:00; local time there is ");
+    }
+    let live = live();
+    live.replace("sale.yaml", "recipients:\n", "timezone: Etc/GMT+2\nrecipients:\n");
+    let asked = Terminal::start_on(200, live.command(&["run", "sale.yaml", "--offline"]));
+    asked.shows("note: `Etc/GMT+2` is UTC-02:00; local time there is ").types("no");
+    asked.finish().exits(2);
+    sale.replace("sale.yaml", "Etc/GMT+2", "Europe/Kyiv");
+    assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("`Etc/GMT+2`"));
+    assert!(gateway.sends().is_empty());
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod empty_greeting;
 mod fallback_outside;
 mod insecure_link;
 mod invalid_row;
+mod inverted_zone;
 mod key_refused;
 mod landline;
 mod late_fallback;
@@ -61,6 +62,7 @@ pub use empty_cell::empty_cells;
 pub(super) use empty_greeting::is_shown as has_hole;
 pub(super) use insecure_link::is_one as is_insecure_link;
 pub use invalid_row::invalid_rows;
+pub use inverted_zone::inverted_zones;
 pub use key_refused::RULE as KEY_REFUSED;
 pub(super) use key_refused::judge as key_refused;
 pub use landline::landlines;
@@ -119,6 +121,7 @@ static PEOPLE: &[&Rule] = &[
     &empty_cell::RULE,
     &empty_greeting::RULE,
     &invalid_row::RULE,
+    &inverted_zone::RULE,
     &landline::RULE,
     &list_form::RULE,
     &nobody_meant::RULE,

@@ -4,6 +4,7 @@ use super::rows::first_of;
 use crate::audience::Header;
 use crate::check::{Survey, Zones};
 use crate::finding::{Finding, Rule, rules};
+use crate::manifest::zone_advice;
 
 pub(super) static RULE: Rule = Rule::warning(
     "unknown-zone",
@@ -26,9 +27,17 @@ pub fn unknown_zones(survey: &Survey) -> Option<Finding> {
     let Zones { unknown, examples, .. } = &survey.zones;
     let cell = |cell: &String| if cell.is_empty() { "nothing".to_owned() } else { format!("`{cell}`") };
     let examples = examples.iter().map(cell).collect::<Vec<_>>().join(", ");
+    // The only example needs no name before its advice.
+    let advice = |cell: &&String| match survey.zones.examples.len() {
+        1 => zone_advice(cell),
+        _ => format!("`{cell}`: {}", zone_advice(cell)),
+    };
+    let advice: Vec<String> =
+        survey.zones.examples.iter().filter(|cell| !cell.is_empty()).map(|cell| advice(&cell)).collect();
     (!unknown.is_empty()).then(|| {
         let rows = first_of(unknown);
         let message = format!("no time zone stands in {rows} ({examples}); the campaign's clocks hold for them");
-        Finding::new(&RULE, message)
+        let finding = Finding::new(&RULE, message);
+        if advice.is_empty() { finding } else { finding.help(advice.join("; ")) }
     })
 }

@@ -46,6 +46,7 @@ use crate::finding::{Finding, Source, quoted, rules};
 use crate::regular_file;
 
 pub use names::{is_slug, slug};
+pub use timezone::zone_advice;
 
 const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "the campaign", keys: CAMPAIGN };
 

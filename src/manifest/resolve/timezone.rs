@@ -47,13 +47,14 @@ impl Resolver<'_> {
             return Some(zone.iana_name().unwrap_or(name).to_owned());
         }
         let finding = Finding::new(&rules::UNKNOWN_TIMEZONE, format!("there is no time zone `{name}`"));
-        self.report.at(span, finding.help(advice(name)));
+        self.report.at(span, finding.help(zone_advice(name)));
         None
     }
 }
 
 /// What to write instead of a name that the database does not have. Never suggests a zone with another offset.
-fn advice(name: &str) -> String {
+#[must_use]
+pub fn zone_advice(name: &str) -> String {
     const PLACE: &str = "write a place from the time zone database, such as `Europe/Kyiv`";
     let name = name.trim();
     if let Some((_, places)) = ABBREVIATIONS.iter().find(|(short, _)| short.eq_ignore_ascii_case(name)) {
@@ -139,7 +140,7 @@ mod tests {
 
     /// The zones that an advice names.
     fn suggested(name: &str) -> Vec<TimeZone> {
-        let advice = advice(name);
+        let advice = zone_advice(name);
         let Some((zones, _)) = advice.strip_prefix("did you mean ").and_then(|rest| rest.split_once('?')) else {
             return Vec::new();
         };
@@ -158,7 +159,7 @@ mod tests {
                 format!("Etc/GMT{:+03}", -hours),
             ] {
                 let zones = suggested(&name);
-                assert_eq!(zones.len(), 1, "{name}: {}", advice(&name));
+                assert_eq!(zones.len(), 1, "{name}: {}", zone_advice(&name));
                 assert_eq!(zones[0].to_offset(Timestamp::UNIX_EPOCH).seconds(), hours * 3600, "{name}");
             }
         }
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn advice_names_no_zone_for_an_offset_that_no_fixed_zone_has() {
         for name in ["GMT+5:30", "UTC-0330", "GMT+15", "GMT-13", "+99", "GMT+1:75", "UTC+"] {
-            assert_eq!(suggested(name), [], "{name}: {}", advice(name));
+            assert_eq!(suggested(name), [], "{name}: {}", zone_advice(name));
         }
     }
 
@@ -183,17 +184,17 @@ mod tests {
             }
         }
         for (short, place) in [("MSK", "Europe/Moscow"), ("z", "UTC"), ("PST", "America/Los_Angeles")] {
-            assert_eq!(advice(short), format!("did you mean `{place}`?"));
+            assert_eq!(zone_advice(short), format!("did you mean `{place}`?"));
         }
     }
 
     #[test]
     fn advice_guesses_misspelt_places_and_no_abbreviations() {
         for (name, meant) in [("Europe/Kiyv", "Europe/Kyiv"), ("kyiv", "Europe/Kyiv"), ("Warsow ", "Europe/Warsaw")] {
-            assert_eq!(advice(name), format!("did you mean `{meant}`?"));
+            assert_eq!(zone_advice(name), format!("did you mean `{meant}`?"));
         }
         for name in ["XST", "ECT", "EEDT", "GMT2", "MST7", "CETS", "", "/"] {
-            assert_eq!(suggested(name), [], "{name}: {}", advice(name));
+            assert_eq!(suggested(name), [], "{name}: {}", zone_advice(name));
         }
     }
 }

@@ -1,0 +1,41 @@
+//! Zones of the form `Etc/GMT+2`: what time it is there, so that a wrong sign is seen.
+
+use jiff::Timestamp;
+
+use super::rows::first_of;
+use crate::calendar::InvertedZone;
+use crate::check::Survey;
+use crate::finding::{Finding, Rule};
+use crate::manifest::Campaign;
+
+pub(super) static RULE: Rule = Rule::note(
+    "inverted-zone",
+    "The sign in names such as `Etc/GMT+2` is inverted: that zone is two hours behind UTC. With the wrong sign, messages leave hours too early or too late.",
+    "Compare the local time with the clock of the place. If it is wrong, write the other sign, or a place such as `Europe/Kyiv`.",
+);
+
+/// The local time in each such zone that the campaign or a row to be sent to names.
+#[must_use]
+pub fn inverted_zones(campaign: &Campaign, survey: &Survey, now: Timestamp) -> Vec<Finding> {
+    let own = campaign.brief.timezone.as_deref().and_then(InvertedZone::of);
+    let own = own.map(|zone| finding(&zone, "", now).at(campaign.places.of_key("timezone")));
+    let column = campaign.zone_column().unwrap_or_default();
+    let of_rows = survey
+        .zones
+        .inverted
+        .iter()
+        .map(|(zone, rows)| finding(zone, &format!(" in the column `{column}` of {}", first_of(rows)), now));
+    own.into_iter().chain(of_rows).collect()
+}
+
+fn finding(zone: &InvertedZone, place: &str, now: Timestamp) -> Finding {
+    let (name, offset, time) = (zone.name(), zone.offset(), zone.local_time(now));
+    let comma = if place.is_empty() { "" } else { "," };
+    let message = format!("`{name}`{place}{comma} is {offset}; local time there is {time}");
+    let other = zone.opposite().map(|other| format!("write `{}`, which is {}, or ", other.name(), other.offset()));
+    let help = format!(
+        "if that time is wrong, {}write a place such as `Europe/Kyiv`: the sign in `{name}` is inverted",
+        other.unwrap_or_default()
+    );
+    Finding::new(&RULE, message).help(help)
+}
