@@ -233,11 +233,12 @@ fn explain(error: Error, options: &Options) -> Explanation {
         )),
         Error::NotConfirmed { what, refusal } => Explanation::wrong(consent::not_confirmed(&what, refusal)),
         Error::OtherNumber { said, number } => Explanation::wrong(format!(
-            "`--again {said}` does not match: the new round would go to {number} recipients; if that is right, say \
-             `--again {number}`"
+            "`--again {said}` does not match: the new round would go to {number} recipients, who would all get the \
+             message once more; to send to new recipients only, leave `--again` out; if all are meant, say `--again {number}`"
         )),
         Error::TooManyRecipients { number, limit } => Explanation::wrong(format!(
-            "{number} recipients are more than the gateway's limit of {limit}; if that is right, say `--up-to {number}`"
+            "{number} recipients are more than the gateway's limit of {limit}; look at the list with `campaign \
+             check`; if all of them are meant, say `--up-to {number}`"
         )),
         Error::NoSuchRow { row, last } => no_such_row(row, last),
         Error::NothingToRetry { run, failed, error, left_out } => {
@@ -280,7 +281,8 @@ fn explain(error: Error, options: &Options) -> Explanation {
             Explanation::wrong(format!("{run} has come to its end, so there is nothing of it to stop"))
         }
         Error::HostChanged { gateway, known, now } => Explanation::wrong(format!(
-            "the gateway `{gateway}` was {} and is now {}; if that is right, run `{}`",
+            "the gateway `{gateway}` was {} and is now {}, where its key and all messages would go; compare `base_url` with \
+             what the provider says. If it is right, run `{}`",
             at_host(&known),
             at_host(&now),
             command(format!("gateway trust {gateway}"))
@@ -377,7 +379,7 @@ fn retry_unconfirmed(run: &str, rows: u64, said: Option<u64>) -> Explanation {
         ),
         Some(other) => Explanation::wrong(format!(
             "nothing was sent: the gateway did not confirm the failure of {messages} of {run}, but `--i-accept-duplicates` \
-             says {other}; to send them, say `--i-accept-duplicates {rows}`"
+             says {other}; try again later, or, if they may get the message twice, say `--i-accept-duplicates {rows}`"
         )),
     }
 }

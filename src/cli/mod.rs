@@ -50,6 +50,7 @@ mod shell;
 mod show;
 mod signals;
 mod single_report;
+mod slips;
 mod spark;
 mod status;
 mod stop;
@@ -79,7 +80,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (mut parsed, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return shell::refuse(&error, json),
+        Err(error) => return shell::refuse(&slips::without_risky_advice(error), json),
     };
     parsed.global.json |= parsed.command.prints_json();
     shell::start_log(&parsed.global);

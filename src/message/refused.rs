@@ -27,7 +27,7 @@ fn help(limit: TextLimit, text: &str) -> Option<String> {
     match limit {
         TextLimit::NotEmpty => None,
         TextLimit::AtMost(_) => Some("shorten it".to_owned()),
-        TextLimit::Parts => Some("shorten it, or raise `max_parts`".to_owned()),
+        TextLimit::Parts => Some("shorten it, or raise `max_parts`, which costs more".to_owned()),
         TextLimit::AlphaName => Some("write the sender name that was registered for you, letter by letter".to_owned()),
         TextLimit::WebAddress | TextLimit::Image(_) if bare => {
             Some(format!("write `https://{}`", text.trim_start_matches('/')))

@@ -64,7 +64,8 @@ pub(super) async fn runs_meant(
             Some(run) => {
                 let message =
                     format!("nobody has a message of {}: it was a rehearsal or stayed on this machine", run.name());
-                Finding::new(&rules::EXCLUDE, message).help("name a run that was sent, or remove `exclude`")
+                Finding::new(&rules::EXCLUDE, message)
+                    .help("name a run that was sent; without `exclude`, its recipients get this message too")
             }
             None => no_run(past, did_you_mean(&past.run, names.iter().map(String::as_str))),
         }));

@@ -6,7 +6,7 @@ use crate::manifest::{Campaign, Profile};
 pub(super) static RULE: Rule = Rule::error(
     "closed-window",
     "Messages leave where the campaign's window and the profile's are open together, on clocks that are known.",
-    "Widen `delivery.window`, and write the campaign's `timezone`.",
+    "Correct `delivery.window`, and write the campaign's `timezone`.",
 );
 
 /// Whether the windows of a campaign and of its profile are ever open together, and on whose clocks.
@@ -39,5 +39,8 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
             _ => "together are",
         }
     );
-    Some(at_its_key(Finding::new(&RULE, message).help("widen the window")))
+    Some(at_its_key(
+        Finding::new(&RULE, message)
+            .help("correct its hours, days and dates; in a wider window, people get messages at more hours"),
+    ))
 }

@@ -7,7 +7,7 @@ use crate::manifest::{Campaign, Profile};
 pub(super) static RULE: Rule = Rule::error(
     "missing-price",
     "`limits.cost` cannot be kept where nobody knows what a message costs.",
-    "Add `prices` for the campaign's channels to the profile, or remove `limits.cost`.",
+    "Add `prices` for the campaign's channels to the profile. Without `limits.cost`, no run stops because of its cost.",
 );
 
 pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {

@@ -10,7 +10,7 @@ use crate::manifest::{Campaign, Profile};
 pub(super) static RULE: Rule = Rule::warning(
     "over-limits",
     "A run stops before it is more than `limits` allows, and some people get nothing.",
-    "Raise the limit, or shorten the list.",
+    "Shorten the list. Raise the limit only if all of these people are meant: it is what stops a run that goes wrong.",
 );
 
 /// What is said where messages to these rows go over a limit by themselves, whatever its edition has used before.

@@ -13,7 +13,7 @@ use crate::manifest::Brief;
 pub(super) static RULE: Rule = Rule::error(
     "too-many-invalid",
     "If many rows are invalid, the list or the text is probably not the one that was meant.",
-    "Mend the list or the text, or raise `recipients.max_invalid`.",
+    "Mend the list or the text. With a higher `recipients.max_invalid`, a list of which the wrong column was read is sent to all the same.",
 );
 
 /// The share counts from so many invalid rows: one bad number of three says nothing of a list.
@@ -41,7 +41,10 @@ pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Vec<Finding> {
     );
     let mut help = advice(&reasons, brief.region.is_some()).to_owned();
     if invalid > ROWS_NAMED {
-        help += &format!("; with `max_invalid: 100%` {ALL_OF_THEM}");
+        help += &format!(
+            "; to see all of them, set `max_invalid: 100%` in a copy of the campaign file, and never in the one that you \
+             send: {ALL_OF_THEM}"
+        );
     }
     let mut findings = vec![Finding::new(&RULE, message).help(help)];
     findings.extend(invalid_rows(&survey.left_out));
@@ -80,7 +83,9 @@ fn advice_for(reason: &str, has_region: bool) -> &'static str {
         Some(Ambiguous) => "write the numbers with `+`, or as they are dialled in their country",
         Some(Several) => "give each number a row of its own",
         Some(TooShort | TooLong | Length | Country | Unassigned | Symbols) => "mend the numbers in the list",
-        None if reason.contains("`max_parts: ") => "shorten the text or the cells that it uses, or raise `max_parts`",
+        None if reason.contains("`max_parts: ") => {
+            "shorten the text or the cells that it uses, or raise `max_parts`, which costs more"
+        }
         None => "mend the text, or the cells that it uses",
     }
 }

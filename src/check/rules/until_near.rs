@@ -9,7 +9,7 @@ use crate::manifest::{Campaign, Profile, Until};
 pub(super) static RULE: Rule = Rule::warning(
     "until-near",
     "What has not left when `until` comes is skipped: at this rate, and within these hours, that is not for everybody.",
-    "Begin earlier, write a later `until`, raise `rate`, or widen `window` or `per_day`.",
+    "Begin earlier, or send to fewer people. With a later `until`, or a higher `rate` or `per_day`, people get messages later or faster than planned.",
 );
 
 /// What is said where not all of so many messages can leave from now on before `until`.

@@ -1,6 +1,6 @@
 //! What was probably meant by a key that is not known where it stands.
 
-use super::{CHANNELS, Key, Shape, find, names};
+use super::{CHANNELS, Key, Shape, find, names, protective};
 use crate::finding::{did_you_mean, list};
 
 /// Words that people use for the gateway's own.
@@ -44,12 +44,12 @@ pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> St
         && let Some(Shape::Map(inner)) = find(root, above).map(|key| key.shape)
         && let Some(key) = find(inner, name)
     {
-        return format!("`{name}` stands under `{above}`, as in `{above}: {{ {} }}`", key.written());
+        return format!("`{name}` stands under `{above}`, as in `{above}: {{ {} }}`", protective::moved(key));
     }
     if !elsewhere.is_empty() {
         return format!("`{name}` belongs elsewhere: {}", list(elsewhere.iter().map(String::as_str)));
     }
-    match did_you_mean(name, names(keys)) {
+    match near(name, keys) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("what may stand here: {}", list(names(keys))),
     }
@@ -57,7 +57,12 @@ pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> St
 
 /// The key that was probably meant by an unknown one beside it.
 pub(super) fn meant(name: &str, keys: &'static [Key]) -> Option<&'static str> {
-    synonym(name, keys).or_else(|| did_you_mean(name, names(keys)))
+    synonym(name, keys).or_else(|| near(name, keys))
+}
+
+/// The key with nearly that spelling, unless it would protect less.
+fn near(name: &str, keys: &'static [Key]) -> Option<&'static str> {
+    did_you_mean(name, names(keys).filter(|key| !protective::is_too_risky(key, name)))
 }
 
 fn synonym(name: &str, keys: &'static [Key]) -> Option<&'static str> {
@@ -118,6 +123,13 @@ mod tests {
     use super::super::CAMPAIGN;
     use super::*;
 
+    fn inner(name: &str) -> &'static [Key] {
+        match find(CAMPAIGN, name).map(|key| key.shape) {
+            Some(Shape::Map(keys)) => keys,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
     #[test]
     fn a_key_in_the_wrong_place_or_spelling_is_told_where_it_belongs() {
         let cases = [
@@ -128,10 +140,15 @@ mod tests {
             ("sender", keys_of("sms"), "did you mean `signature`?"),
             ("signatur", keys_of("sms"), "did you mean `signature`?"),
             ("chanels", CAMPAIGN, "did you mean `channels`?"),
+            ("editon", CAMPAIGN, "did you mean `edition`?"),
+            ("cap", CAMPAIGN, "`cap` stands under `delivery`, as in `delivery: { cap: … }`"),
+            ("suppress", CAMPAIGN, "`suppress` stands under `recipients`, as in `recipients: { suppress: … }`"),
         ];
         for (name, keys, help) in cases {
             assert_eq!(hint(name, keys, CAMPAIGN), help);
         }
+        let recipients = hint("max_valid", inner("recipients"), CAMPAIGN);
+        assert!(recipients.starts_with("what may stand here: "), "{recipients}");
         assert!(hint("zzz", keys_of("telegram"), CAMPAIGN).contains("`message`, `lifetime` or `fields`"));
     }
 }

@@ -87,6 +87,48 @@ const PROTECTIONS: [Protection; 5] = [
     },
 ];
 
+/// Keys that hold messages back or stop a run: without them, more messages leave.
+const GUARDS: [&str; 16] = [
+    "above",
+    "approval",
+    "batch_limit",
+    "cap",
+    "exclude",
+    "fatal_errors",
+    "holdout",
+    "limits",
+    "opt_out_words",
+    "per_day",
+    "policy",
+    "stop_after",
+    "suppress",
+    "until",
+    "where",
+    "window",
+];
+
+/// Keys that allow more than holds without them. Only a single slip suggests one.
+const LOOSENING: [&str; 5] = ["edition", "local", "max_invalid", "sender_verified", "trust_status"];
+
+/// Whether no advice may name the key for what was typed: it would protect less than the author probably wanted.
+pub(super) fn is_too_risky(key: &str, typed: &str) -> bool {
+    LOOSENING.contains(&key) && strsim::damerau_levenshtein(key, &typed.to_lowercase()) > 1
+}
+
+/// A key as advice shows it elsewhere: a guard keeps the author's value, which may be stricter than any example.
+pub(super) fn moved(key: &Key) -> String {
+    if GUARDS.contains(&key.name) { format!("{}: …", key.name) } else { key.written() }
+}
+
+/// What to do about a key without a value, which stands in the file as `name`.
+pub(super) fn advice_for_nothing(key: &Key, name: &str) -> String {
+    let written = key.written_as(name);
+    match GUARDS.contains(&key.name) {
+        true => format!("write it like `{written}`; without `{name}`, it holds nothing back"),
+        false => format!("write it like `{written}`, or remove it"),
+    }
+}
+
 /// What to write instead of an unknown value of a key that protects recipients; `None` for other keys.
 pub(super) fn advice(key: &Key, text: &str, words: &[&'static str]) -> Option<String> {
     let protection = PROTECTIONS.iter().find(|protection| protection.key == key.name)?;

@@ -157,10 +157,7 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
         (Shape::Secrets, _) => secret(key, entry, report),
         (_, Content::Scalar(scalar)) if scalar.is_null() => {
             let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` has no value", entry.key));
-            report.at(
-                &entry.key_span,
-                finding.help(format!("write it like `{}`, or remove it", key.written_as(&entry.key))),
-            );
+            report.at(&entry.key_span, finding.help(protective::advice_for_nothing(key, &entry.key)));
         }
         (shape, Content::Scalar(scalar)) if !is_collection(shape) => self::scalar(key, entry, scalar, report),
         _ => wrong_type(key, entry, report),
@@ -294,7 +291,7 @@ fn expected(shape: Shape) -> String {
         Shape::Bool => "`true` or `false`".into(),
         Shape::Seconds { least, most: u32::MAX } => format!("a time of at least {}", Seconds(least)),
         Shape::Seconds { least, most } => format!("a time from {} to {}", Seconds(least), Seconds(most)),
-        Shape::Rate => "a rate such as `10/s`, `600/min` or `unlimited`".into(),
+        Shape::Rate => "a rate such as `10/s` or `600/min`".into(),
         Shape::Cap => "messages in a time such as `2/7d`, at most 400 days".into(),
         Shape::Share => "a percentage from `0%` to `100%`".into(),
         Shape::Amount => "an amount of money such as `0.80`".into(),

@@ -60,7 +60,8 @@ impl Gateways {
         if let Some((_, findings)) = self.refused.iter().find(|(refused, _)| refused == name) {
             return Err(findings.clone());
         }
-        let help = match (&self.file, did_you_mean(name, self.names().chain([SANDBOX]))) {
+        // Of two names that are as near, the rehearsal is the safe one.
+        let help = match (&self.file, did_you_mean(name, [SANDBOX].into_iter().chain(self.names()))) {
             (_, Some(meant)) => format!("did you mean `{meant}`?"),
             (Some(file), None) => match list_all(self.names()) {
                 names if names.is_empty() => format!("`{}` has no profiles", file.display()),

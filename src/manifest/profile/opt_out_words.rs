@@ -61,7 +61,11 @@ fn read_words(path: &Path) -> LoadedFile<Vec<String>> {
     }
     if words.is_empty() && report.findings.is_empty() {
         let finding = Finding::new(&rules::OPT_OUT_WORDS, "it has no words");
-        report.at(&(0..0), finding.help("write a word into each line, or remove `opt_out_words`"));
+        report.at(
+            &(0..0),
+            finding
+                .help("write a word into each line; without `opt_out_words`, only the built-in words opt people out"),
+        );
     }
     LoadedFile::new(Some(words), report.into_findings())
 }

@@ -1,0 +1,125 @@
+//! Advice for misspelt options: none of it names an option or a value that protects recipients less.
+
+use clap::Error;
+use clap::error::{ContextKind, ContextValue};
+
+/// Options that switch a guard off, or confirm before anybody looks.
+pub(super) const RISKY_OPTIONS: [&str; 13] = [
+    "--accept-changes",
+    "--again",
+    "--allow-send",
+    "--fetch",
+    "--i-accept-duplicates",
+    "--keep-going",
+    "--max-sends-per-hour",
+    "--moved",
+    "--new-ledger",
+    "--now",
+    "--offline",
+    "--up-to",
+    "--yes",
+];
+/// Values of options by which messages are sent again.
+pub(super) const RISKY_VALUES: [(&str, &str); 3] =
+    [("--as", "send-again"), ("--as", "not-sent"), ("--state", "failed")];
+
+/// The error without advice that protects less. The usage goes with it, since it repeats the option.
+pub(super) fn without_risky_advice(mut error: Error) -> Error {
+    let text = |kind: ContextKind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(" ")),
+        _ => None,
+    };
+    let names = |text: &str, name: &str| text.split([' ', '=', ',']).any(|word| word == name);
+    let option = text(ContextKind::SuggestedArg);
+    let value = text(ContextKind::SuggestedValue).zip(text(ContextKind::InvalidArg));
+    if option.is_some_and(|option| RISKY_OPTIONS.iter().any(|risky| names(&option, risky))) {
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Usage);
+    }
+    let is_risky = |(value, option): (String, String)| {
+        RISKY_VALUES.iter().any(|(of, risky)| names(&option, of) && names(&value, risky))
+    };
+    if value.is_some_and(is_risky) {
+        error.remove(ContextKind::SuggestedValue);
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::Command;
+
+    use super::*;
+    use crate::cli::args;
+
+    /// Every command with the words that call it.
+    fn commands(command: &Command, words: &[String], found: &mut Vec<Vec<String>>) {
+        found.push(words.to_vec());
+        for inner in command.get_subcommands() {
+            commands(inner, &[words, &[inner.get_name().to_owned()]].concat(), found);
+        }
+    }
+
+    fn refused(arguments: &[String]) -> Option<String> {
+        let error = args::command().try_get_matches_from(arguments).err()?;
+        Some(without_risky_advice(error).render().to_string())
+    }
+
+    #[test]
+    fn misspelt_options_are_never_answered_with_a_riskier_one() {
+        let mut all = Vec::new();
+        commands(&args::command(), &["campaign".to_owned()], &mut all);
+        for words in &all {
+            for option in RISKY_OPTIONS {
+                let (middle, last) = (option.len() / 2, option.len() - 1);
+                let slips = [
+                    option[..last].to_owned(),
+                    format!("{option}s"),
+                    format!("{}x{}", &option[..middle], &option[middle..]),
+                    format!("{}{}", &option[..middle], &option[middle + 1..]),
+                ];
+                for slip in slips.into_iter().filter(|slip| !RISKY_OPTIONS.contains(&slip.as_str())) {
+                    let Some(told) = refused(&[words.as_slice(), std::slice::from_ref(&slip)].concat()) else {
+                        continue;
+                    };
+                    let told: BTreeSet<&str> = told.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
+                    assert!(!told.contains(option), "{words:?} {slip}: {told:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn misspelt_values_are_never_answered_with_a_riskier_one() {
+        let line = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for (typed, risky) in [
+            ("campaign resolve sale@1 --all --as send-agan", "send-again"),
+            ("campaign resolve sale@1 --all --as notsent", "not-sent"),
+            ("campaign retry sale@1 --state faild", "failed"),
+        ] {
+            let told = refused(&line(typed)).expect("a refusal");
+            assert!(!told.contains(&format!("similar value exists: '{risky}'")), "{typed}: {told}");
+        }
+        let told = refused(&line("campaign resolve sale@1 --all --as snt")).expect("a refusal");
+        assert!(told.contains("similar value exists: 'sent'"), "{told}");
+        let told = refused(&line("campaign run sale.yaml --dry-rn")).expect("a refusal");
+        assert!(told.contains("'--dry-run'"), "{told}");
+    }
+
+    #[test]
+    fn risky_options_and_values_exist() {
+        let mut options = BTreeSet::new();
+        let mut pending = vec![args::command()];
+        while let Some(command) = pending.pop() {
+            options.extend(command.get_arguments().filter_map(|option| Some(format!("--{}", option.get_long()?))));
+            pending.extend(command.get_subcommands().cloned());
+        }
+        let values = RISKY_VALUES.iter().map(|(option, _)| option);
+        for option in RISKY_OPTIONS.iter().chain(values) {
+            assert!(options.contains(*option), "{option}");
+        }
+    }
+}
