@@ -12,7 +12,7 @@ use super::args::{Names, command};
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
-use crate::report::RunView;
+use crate::report::RunList;
 use crate::runs::campaign_files;
 
 /// Prints the script for a shell.
@@ -52,8 +52,8 @@ fn campaigns() -> Vec<String> {
 /// The runs, and the campaigns that they are of.
 async fn runs(context: &Context) -> Result<Vec<String>, Failure> {
     let Some(ledger) = context.existing_ledger().await? else { return Ok(Vec::new()) };
-    let views = RunView::list(ledger.as_ref()).await?;
-    let names = views.iter().flat_map(|view| [view.run.campaign.clone(), view.run.name()]);
+    let listed = RunList::read(ledger.as_ref()).await?;
+    let names = listed.views.iter().flat_map(|view| [view.run.campaign.clone(), view.run.name()]);
     Ok(names.collect::<std::collections::BTreeSet<_>>().into_iter().collect())
 }
 

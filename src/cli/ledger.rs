@@ -1,5 +1,7 @@
 //! `campaign ledger`: looking after the ledger itself.
 
+use std::path::Path;
+
 use serde_json::json;
 
 use super::args::{LedgerCommand, LedgerUrl};
@@ -7,8 +9,10 @@ use super::backup;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
+use super::output::Output;
+use super::suggested::file;
 use crate::finding::{one_line, quoted};
-use crate::ledger::{NoPostgresAddress, PostgresAddress, PostgresLedger};
+use crate::ledger::{NoPostgresAddress, PostgresAddress, PostgresLedger, RecordKind};
 use crate::report::plural;
 use crate::runs::{CheckedLedger, LedgerProblem, check_ledger};
 
@@ -65,7 +69,14 @@ async fn check(context: &Context) -> Result<u8, Failure> {
     let CheckedLedger { runs, rows, problems } = check_ledger(ledger.as_ref()).await?;
     let code = if problems.is_empty() { exit::FINE } else { exit::STORAGE };
     if context.output.json {
-        let problem = |LedgerProblem { run, what }: &LedgerProblem| json!({ "run": run, "what": what });
+        let problem = |problem: &LedgerProblem| {
+            let LedgerProblem { run, what, kind } = problem;
+            let mut object = json!({ "run": run, "what": what });
+            if let Some(kind) = kind {
+                object["help"] = help(kind, &context.output).into();
+            }
+            object
+        };
         let mut object = json!({
             "runs": runs, "rows": rows, "problems": problems.iter().map(problem).collect::<Vec<_>>(), "exit": code,
         });
@@ -80,9 +91,10 @@ async fn check(context: &Context) -> Result<u8, Failure> {
         0 => format!("the ledger in `{place}` is sound: {held}, each record and copy as it was written\n"),
         count => format!("{} in the ledger in `{place}`, of {held}:\n", plural(count as u64, "problem")),
     };
-    for LedgerProblem { run, what } in &problems {
-        let run = run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
+    for LedgerProblem { run, what, kind } in &problems {
+        let run = run.as_ref().map(|run| format!("{}: ", one_line(run))).unwrap_or_default();
         text += &format!("  {run}{}\n", one_line(what));
+        text += &kind.as_ref().map(|kind| format!("    help: {}\n", help(kind, &context.output))).unwrap_or_default();
     }
     if !problems.is_empty() {
         text += "nothing was changed; put a good copy of the ledger back, or keep it and ask for help\n";
@@ -90,4 +102,36 @@ async fn check(context: &Context) -> Result<u8, Failure> {
     text += &format!("next: {}\n", context.output.command("status"));
     context.output.done(&text, code);
     Ok(code)
+}
+
+/// What to do about a damaged record.
+fn help(kind: &RecordKind, output: &Output) -> String {
+    let add = |campaign: &str| output.command(format!("schedule add {}", file(Path::new(campaign))));
+    match kind {
+        RecordKind::Schedule { name, file } => format!(
+            "nothing of it is sent; activate it again with `{}`, or remove it with `{}`",
+            add(file),
+            output.command(format!("schedule remove {}", quoted(name)))
+        ),
+        RecordKind::Occurrence { schedule } => format!(
+            "nothing of {} is sent; find out whether this occurrence was sent (`{}`), then activate the schedule again with `{}`",
+            one_line(schedule),
+            output.command("status"),
+            add("FILE")
+        ),
+        RecordKind::Plan => format!(
+            "it cannot be approved or sent; make it again with `{}`. If a schedule waits for it, activate the schedule again with \
+             `{}`",
+            output.command("plan FILE"),
+            add("FILE")
+        ),
+        RecordKind::Approval => {
+            "nothing is sent by any approval of this plan or schedule; put a good copy of the ledger back, or change the \
+             campaign file, so that it needs another approval"
+                .to_owned()
+        }
+        RecordKind::Notification => "it is not sent; everything else goes on".to_owned(),
+        RecordKind::Account => "nothing is sent through this account; put a good copy of the ledger back".to_owned(),
+        RecordKind::Forgetting => "nothing is sent; put a good copy of the ledger back".to_owned(),
+    }
 }

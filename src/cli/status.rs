@@ -13,9 +13,10 @@ use super::failure::Failure;
 use super::listing::listing;
 use super::watch::watch;
 use crate::finding::one_line;
-use crate::ledger::{Ledger, RunFilter, RunId, ShareHolder};
+use crate::ledger::{DamagedRun, Ledger, RunFilter, RunId, ShareHolder};
 use crate::report::{
-    ChannelFigures, NextStep, RunStanding, RunStatus, RunView, counts_line, plural, run_entry_json, thousands,
+    ChannelFigures, NextStep, RunList, RunStanding, RunStatus, RunView, counts_line, damaged_runs_json, plural,
+    run_entry_json, thousands,
 };
 use crate::runs;
 
@@ -91,17 +92,32 @@ impl RunStanding {
 /// All runs.
 pub(super) async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
     let place = context.place()?;
-    let views = match context.existing_ledger().await? {
+    let RunList { views, damaged } = match context.existing_ledger().await? {
         Some(ledger) => {
-            let views = RunView::list(ledger.as_ref()).await?;
-            judge_latest(context, ledger.as_ref(), &views).await?;
-            views
+            let list = RunList::read(ledger.as_ref()).await?;
+            judge_latest(context, ledger.as_ref(), &list.views).await?;
+            list
         }
-        None => Vec::new(),
+        None => RunList::default(),
     };
+    let check = context.output.command("ledger check");
+    for DamagedRun { name, error } in &damaged {
+        let (name, damage) = (one_line(name), error.damage());
+        context
+            .output
+            .note(&format!("the run {name} cannot be read: {}; look at the ledger: {check}", one_line(&damage)));
+    }
+    let code = if damaged.is_empty() { exit::FINE } else { exit::STORAGE };
     if context.output.json {
         let runs: Vec<Value> = views.iter().map(entry).collect();
-        context.output.object(&json!({ "runs": runs, "exit": exit::FINE }));
+        let mut object = json!({ "runs": runs, "exit": code });
+        if !damaged.is_empty() {
+            object["damaged"] = damaged_runs_json(&damaged);
+            object["error"] = "a record of the ledger is damaged".into();
+        }
+        context.output.object(&object);
+    } else if views.is_empty() && !damaged.is_empty() {
+        context.output.done(&format!("no run in `{place}` can be read\nnext: {check}\n"), code);
     } else if views.is_empty() {
         let next = context.output.command("init NAME");
         context.output.result(&format!("no runs yet in `{place}`\nnext: {next}\n"));
@@ -111,9 +127,9 @@ pub(super) async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
         // The newest is first; of those that went to people, if there are any.
         let newest = views.iter().find(|view| view.run.live).or(views.first());
         let next = newest.map(|view| context.output.command(format!("status {}", view.run.name())));
-        context.output.result(&format!("{text}next: {}\n", next.unwrap_or(command)));
+        context.output.done(&format!("{text}next: {}\n", next.unwrap_or(command)), code);
     }
-    Ok(exit::FINE)
+    Ok(code)
 }
 
 /// Tells whether results know more than the ledger: those of each campaign's latest live run, which the next one replaces.

@@ -70,7 +70,7 @@ fn rest(took: Duration) -> Duration {
 /// The run that somebody means who names none; nothing where there is none.
 async fn latest(context: &Context) -> Result<Option<(Arc<dyn Ledger>, Run)>, Failure> {
     let Some(ledger) = context.existing_ledger().await? else { return Ok(None) };
-    let mut runs = ledger.runs(RunFilter::all()).await?;
+    let mut runs: Vec<Run> = ledger.stored_runs(RunFilter::all()).await?.into_iter().flatten().collect();
     let mut sending = None;
     for (place, run) in runs.iter().enumerate().rev() {
         if is_owned(ledger.as_ref(), run).await? {

@@ -31,6 +31,14 @@ pub enum LedgerError {
         /// The record.
         what: String,
     },
+    /// The ledger's file is not as it was written.
+    #[error(
+        "the ledger is damaged: its file ({reason}) is not as it was written; nothing was sent; put a good copy of it back, or keep it and ask for help"
+    )]
+    DamagedFile {
+        /// The storage's words.
+        reason: String,
+    },
     /// The ledger is not the one that was written last.
     #[error(
         "nothing was sent, because the ledger `{path}` does not know who has a message by now, as `{mark}` tells: {reason}; \
@@ -120,6 +128,21 @@ impl LedgerError {
     /// When it was purged.
     pub(crate) fn refuse_purged(run: &Run) -> Result<(), Self> {
         run.purged_at.map_or(Ok(()), |at| Err(Self::Purged { run: run.name(), at }))
+    }
+
+    /// Whether the failure concerns single records. Everything else in the ledger can still be read and written.
+    #[must_use]
+    pub fn concerns_records(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Unreadable(_) | Self::Copies { .. } | Self::Purged { .. })
+    }
+
+    /// What is wrong with a record, without what to do about it.
+    #[must_use]
+    pub fn damage(&self) -> String {
+        match self {
+            Self::Damaged { what } => format!("{what} is not as it was written"),
+            error => error.reason(),
+        }
     }
 
     /// What happened, without what to do about it.

@@ -12,6 +12,7 @@ mod checksum;
 #[cfg(test)]
 mod conformance;
 mod copies;
+mod damage;
 mod earlier_chains;
 mod earlier_words;
 mod error;
@@ -51,6 +52,7 @@ pub use backup::{Backup, CopiedLedger};
 pub use block::{Block, BlockIds, BlockRequest, Drawn, Rows, SharedRun};
 pub use bounds::{Bound, Bounds, CAPPED, Contacts};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
+pub use damage::{DamagedOccurrence, DamagedPlan, DamagedRecord, DamagedRun, DamagedSchedule, RecordKind};
 pub use error::LedgerError;
 pub use event::{AskedRow, Author, Change, NewRowEvent, RetriedRow, RetryOrder, RowEvent};
 pub use forgetting::{ForgetOrder, Forgetting};
@@ -125,6 +127,13 @@ pub trait Ledger:
 
     /// The runs that are wanted of those that were opened, oldest first.
     fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>>;
+
+    /// The same, for lists that people look at: a damaged record does not hide the others.
+    ///
+    /// What decides about sending uses [`Ledger::runs`], which refuses to answer without the damaged one.
+    fn stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        Box::pin(async move { Ok(self.runs(wanted).await?.into_iter().map(Ok).collect()) })
+    }
 
     /// The run that gave a message this identifier, and the row: by ranges, so nothing is kept per message.
     fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>>;

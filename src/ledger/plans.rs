@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{LedgerFuture, RunId};
+use super::{DamagedPlan, LedgerFuture, RunId};
 
 /// What somebody looked at before it is sent: a run of a campaign, or whatever else waits for an approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,11 @@ pub trait Plans: Send + Sync {
 
     /// The plans whose digests begin like this, the latest first; those that are kept no longer are none.
     fn plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>>;
+
+    /// All plans that are kept, the latest first. A damaged record does not hide the others.
+    fn stored_plans(&self) -> LedgerFuture<'_, Vec<Result<Plan, DamagedPlan>>> {
+        Box::pin(async move { Ok(self.plans("").await?.into_iter().map(Ok).collect()) })
+    }
 
     /// Keeps an approval; whether its token was not known. One that is known stays as it was, used or not.
     fn approve(&self, approval: Approval) -> LedgerFuture<'_, bool>;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{LedgerFuture, NewRun, Run, RunId};
+use super::{DamagedOccurrence, DamagedSchedule, LedgerFuture, NewRun, Run, RunId};
 
 /// A campaign that runs by itself, as it was armed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +65,8 @@ pub trait Schedules: Send + Sync {
     /// Keeps a schedule as armed, in the place of one of the same name.
     fn arm(&self, schedule: ArmedSchedule) -> LedgerFuture<'_, ()>;
 
-    /// What is armed, by name.
-    fn schedules(&self) -> LedgerFuture<'_, Vec<ArmedSchedule>>;
+    /// What is armed, by name. A damaged record does not hide the others.
+    fn schedules(&self) -> LedgerFuture<'_, Vec<Result<ArmedSchedule, DamagedSchedule>>>;
 
     /// Has nothing of a schedule fire until it is resumed; whether there is one.
     fn pause<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool>;
@@ -92,13 +92,14 @@ pub trait Schedules: Send + Sync {
     /// the campaign knows that nobody is about to open it.
     fn give_up<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool>;
 
-    /// The last occurrences of a schedule that were not after this moment, so many at most, the last first.
+    /// The last occurrences of a schedule that were not after this moment, so many at most, the last first. A damaged record
+    /// does not hide the others.
     fn occurrences<'a>(
         &'a self,
         schedule: &'a str,
         until: Timestamp,
         latest: u32,
-    ) -> LedgerFuture<'a, Vec<OccurrenceRecord>>;
+    ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>>;
 
     /// The occurrence that a run is of; nothing if it is of none.
     fn occurrence_of(&self, run: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>>;

@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 
-use super::{AccountPace, Backup, LedgerFuture};
+use super::{AccountPace, Backup, DamagedRecord, LedgerFuture};
 
 /// What a ledger tells of itself.
 pub trait Upkeep: Send + Sync {
@@ -14,6 +14,11 @@ pub trait Upkeep: Send + Sync {
 
     /// Looks at all of what the ledger is stored in, its indexes too; no checksum of a record shows what an index lacks.
     fn prove_sound(&self) -> LedgerFuture<'_, ()>;
+
+    /// Looks at each record that no run and no suppression list has, and returns those that are damaged.
+    fn damaged_records(&self) -> LedgerFuture<'_, Vec<DamagedRecord>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
 
     /// The pace of every account that has one, by name.
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>>;

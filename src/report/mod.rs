@@ -36,6 +36,7 @@ mod rows_page;
 mod run_copies;
 mod run_figures;
 mod run_json;
+mod run_list;
 mod run_results;
 mod run_standing;
 mod run_view;
@@ -75,6 +76,7 @@ pub use run_figures::{
 #[cfg(test)]
 pub(crate) use run_figures::{Fate, fate, new_run, scene};
 pub use run_json::{run_entry_json, run_json};
+pub use run_list::{RunList, damaged_runs_json};
 pub use run_results::RunResults;
 pub use run_standing::{RunStanding, approvals, approved_json};
 pub use run_view::{RunStatus, RunView, is_followed, is_owned};

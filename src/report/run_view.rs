@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::next_step::NextStep;
 use crate::delivery::{SingleKind, Snapshot};
-use crate::ledger::{Ledger, LedgerError, Progress, Run, RunFilter, State, StateCounts};
+use crate::ledger::{Ledger, LedgerError, Progress, Run, State, StateCounts};
 
 /// What a run does, or how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,19 +133,6 @@ impl RunView {
         let sending = owned || under_way || counts.get(State::Sending) > 0;
         let run = Run { recipients: counts.total(), ..run };
         Self { status: RunStatus::of(&run, sending), run, counts, parts }
-    }
-
-    /// All runs of a ledger, the latest first.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
-    pub async fn list(ledger: &dyn Ledger) -> Result<Vec<Self>, LedgerError> {
-        let mut views = Vec::new();
-        for run in ledger.runs(RunFilter::all()).await?.into_iter().rev() {
-            let owned = is_owned(ledger, &run).await?;
-            views.push(Self::read(ledger, run, owned).await?);
-        }
-        Ok(views)
     }
 
     /// Whether more can come of it: a process sends it, or messages of it have no end yet, and somebody wants to know.

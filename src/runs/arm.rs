@@ -15,7 +15,7 @@ use super::{
     survey_list,
 };
 use crate::calendar::{Occurrence, Schedule};
-use crate::ledger::{ArmedSchedule, Schedules};
+use crate::ledger::{ArmedSchedule, DamagedSchedule, Schedules};
 use crate::manifest::Day;
 
 /// How many of the next dates are shown to whoever arms it.
@@ -60,8 +60,11 @@ impl Arming {
         }
         let name = inputs.campaign.brief.name.clone();
         let here = whole_path(file);
-        let known = adapters.ledger.schedules().await?.into_iter().find(|known| known.name == name);
-        if let Some(other) = known.as_ref().filter(|known| known.file != here) {
+        // A damaged record of it is replaced: whoever activates it looks at all of it once more.
+        let stored = adapters.ledger.schedules().await?;
+        let was_armed = stored.iter().any(|stored| stored_name(stored) == name);
+        let known = stored.into_iter().flatten().find(|known| known.name == name);
+        if let Some(other) = known.filter(|known| known.file != here) {
             return refuse(ScheduleRefusal::OtherFile { name, there: PathBuf::from(&other.file) });
         }
         let profiles = &adapters.profiles;
@@ -95,7 +98,7 @@ impl Arming {
             since: now,
             paused: false,
         };
-        Ok(Self { schedule, next, survey, repeats_itself, was_armed: known.is_some(), armed, inputs })
+        Ok(Self { schedule, next, survey, repeats_itself, was_armed, armed, inputs })
     }
 
     /// Asks for a yes as before a live run, and arms it.
@@ -124,9 +127,16 @@ pub async fn change_armed(ledger: &dyn Schedules, name: &str, order: ScheduleOrd
     if known {
         return Ok(());
     }
-    let names: Vec<String> = ledger.schedules().await?.into_iter().map(|armed| armed.name).collect();
+    let names: Vec<String> = ledger.schedules().await?.iter().map(|stored| stored_name(stored).to_owned()).collect();
     let near = crate::finding::did_you_mean(name, names.iter().map(String::as_str)).map(ToOwned::to_owned);
     Err(Error::Schedule(ScheduleRefusal::Unknown { name: name.to_owned(), near, any: !names.is_empty() }))
+}
+
+fn stored_name(stored: &Result<ArmedSchedule, DamagedSchedule>) -> &str {
+    match stored {
+        Ok(armed) => &armed.name,
+        Err(damaged) => &damaged.name,
+    }
 }
 
 /// What is ordered of a schedule.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 
 use super::digest::Digest;
-use super::{Adapters, Error, Inputs, ScheduleRefusal, blocking, tables};
+use super::{Adapters, Error, Inputs, ScheduleRefusal, blocking, find_schedule, tables};
 use crate::check::{Texts, text_problems};
 use crate::finding::Finding;
 use crate::ledger::ArmedSchedule;
@@ -56,9 +56,7 @@ pub(super) fn digest(campaign: &Campaign) -> String {
 /// What is armed of a campaign, as long as its file says what was armed; nothing where nothing is.
 pub(super) async fn armed_as(adapters: &Adapters, inputs: &Arc<Inputs>) -> Result<Option<ArmedSchedule>, Error> {
     let name = &inputs.campaign.brief.name;
-    let Some(armed) = adapters.ledger.schedules().await?.into_iter().find(|armed| armed.name == *name) else {
-        return Ok(None);
-    };
+    let Some(armed) = find_schedule(adapters.ledger.as_ref(), name).await? else { return Ok(None) };
     let (compared, inputs) = (armed.clone(), Arc::clone(inputs));
     match blocking(move || change(&compared, &inputs)).await? {
         Some(change) => Err(Error::Schedule(ScheduleRefusal::Changed(change))),

@@ -3,7 +3,7 @@
 use super::freeze::is_whole;
 use super::{Error, blocking};
 use crate::delivery::FrozenInputs;
-use crate::ledger::{Ledger, LedgerError, Run, RunFilter, Walk};
+use crate::ledger::{DamagedRecord, DamagedRun, Ledger, LedgerError, ReceiptWalk, RecordKind, Run, RunFilter, Walk};
 use crate::report::{RunView, is_owned, plural};
 
 /// What a look at a whole ledger found.
@@ -24,24 +24,26 @@ pub struct LedgerProblem {
     pub run: Option<String>,
     /// What it is.
     pub what: String,
+    /// What it is a record of, if no run has it.
+    pub kind: Option<RecordKind>,
 }
 
 impl CheckedLedger {
     fn note(&mut self, run: Option<&Run>, found: Result<(), LedgerError>) {
         if let Err(error) = found {
-            let what = match error {
-                LedgerError::Damaged { what } => format!("{what} is not as it was written"),
-                error => error.reason(),
-            };
-            let problem = LedgerProblem { run: run.map(Run::name), what };
-            if !self.problems.contains(&problem) {
-                self.problems.push(problem);
-            }
+            self.add(LedgerProblem { run: run.map(Run::name), what: error.damage(), kind: None });
+        }
+    }
+
+    fn add(&mut self, problem: LedgerProblem) {
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
         }
     }
 }
 
-/// Looks at a ledger: its file with all indexes, each record of each run, the copies that runs are sent from, and the lists.
+/// Looks at a ledger: its file with all indexes, each record of each run, the copies that runs are sent from, the lists, and
+/// the schedules, occurrences, plans, approvals and notifications.
 /// Nothing is written.
 ///
 /// # Errors
@@ -50,17 +52,31 @@ pub async fn check_ledger(ledger: &dyn Ledger) -> Result<CheckedLedger, Error> {
     let mut checked = CheckedLedger::default();
     checked.note(None, ledger.prove_sound().await);
     checked.note(None, ledger.opted_out("", false).await.map(drop));
-    checked.note(None, ledger.schedules().await.map(drop));
-    checked.note(None, ledger.plans("").await.map(drop));
-    let runs = match ledger.runs(RunFilter::all()).await {
+    match ledger.damaged_records().await {
+        Ok(damaged) => damaged
+            .into_iter()
+            .for_each(|DamagedRecord { what, kind }| checked.add(LedgerProblem { run: None, what, kind: Some(kind) })),
+        Err(error) => checked.note(None, Err(error)),
+    }
+    let runs = match ledger.stored_runs(RunFilter::all()).await {
         Ok(runs) => runs,
         Err(error) => {
             checked.note(None, Err(error));
             return Ok(checked);
         }
     };
-    for run in runs {
+    for stored in runs {
         checked.runs += 1;
+        let run = match stored {
+            Ok(run) => run,
+            Err(DamagedRun { name, error }) => {
+                checked.add(LedgerProblem { run: Some(name), what: error.damage(), kind: None });
+                continue;
+            }
+        };
+        checked.note(Some(&run), ledger.left_out(run.key).await.map(drop));
+        checked.note(Some(&run), ledger.events(run.key).await.map(drop));
+        checked.note(Some(&run), receipts(ledger, &run).await);
         checked.note(Some(&run), ledger.numbers_sent_to(&[run.key]).await.map(drop));
         match records(ledger, &run).await {
             Ok(rows) => checked.rows += rows,
@@ -85,6 +101,13 @@ async fn records(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
         }
     }
     Ok(RunView::read(ledger, run.clone(), is_owned(ledger, run).await?).await?.run.recipients)
+}
+
+/// Reads the receipts of a run, which its counts may make unnecessary to read.
+async fn receipts(ledger: &dyn Ledger, run: &Run) -> Result<(), LedgerError> {
+    let mut receipts = ReceiptWalk::over(ledger, run.key, run.last_row());
+    while receipts.next().await?.is_some() {}
+    Ok(())
 }
 
 /// Compares the copies of a run with what it froze.

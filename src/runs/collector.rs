@@ -39,21 +39,46 @@ async fn collect(receiver: Arc<Receiver>, mut deliveries: mpsc::Receiver<Deliver
     let mut waiting: Vec<Delivery> = Vec::with_capacity(WAITING);
     // While one commit is under way the next ones gather: the more there are, the fewer commits each of them costs.
     while deliveries.recv_many(&mut waiting, WAITING).await > 0 {
-        let receipts = waiting.iter().flat_map(|delivery| delivery.receipts.iter().cloned()).collect();
-        match receiver.keep(receipts).await {
-            Ok(receptions) => {
-                let mut receptions = receptions.into_iter();
-                for Delivery { receipts, kept } in waiting.drain(..) {
-                    // Who does not wait any more has it brought again.
-                    let _ = kept.send(receptions.by_ref().take(receipts.len()).collect());
+        match keep(&receiver, &mut waiting).await {
+            // A damaged record keeps away its own receipts only.
+            Err(error) if error.concerns_records() => {
+                for delivery in std::mem::take(&mut waiting) {
+                    keep_alone(&receiver, delivery).await?;
                 }
             }
-            Err(LedgerError::Busy { who, .. }) => {
-                tracing::warn!("receipts are not taken for now, since the ledger cannot be written: {who}");
-                waiting.clear();
-            }
-            Err(error) => return Err(error),
+            kept => kept?,
         }
     }
     Ok(())
+}
+
+/// Keeps what came with some webhooks in one commit, and tells those who wait.
+async fn keep(receiver: &Receiver, waiting: &mut Vec<Delivery>) -> Result<(), LedgerError> {
+    let receipts = waiting.iter().flat_map(|delivery| delivery.receipts.iter().cloned()).collect();
+    match receiver.keep(receipts).await {
+        Ok(receptions) => {
+            let mut receptions = receptions.into_iter();
+            for Delivery { receipts, kept } in waiting.drain(..) {
+                // Who does not wait any more has it brought again.
+                let _ = kept.send(receptions.by_ref().take(receipts.len()).collect());
+            }
+        }
+        Err(LedgerError::Busy { who, .. }) => {
+            tracing::warn!("receipts are not taken for now, since the ledger cannot be written: {who}");
+            waiting.clear();
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// Keeps what came with one webhook. If a record that it needs is damaged, the sender brings it again later.
+async fn keep_alone(receiver: &Receiver, delivery: Delivery) -> Result<(), LedgerError> {
+    match keep(receiver, &mut vec![delivery]).await {
+        Err(error) if error.concerns_records() => {
+            tracing::error!("a receipt is not taken: {}; look at it with `campaign ledger check`", error.damage());
+            Ok(())
+        }
+        kept => kept,
+    }
 }

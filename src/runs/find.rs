@@ -19,11 +19,10 @@ use crate::report::{NextStep, RunView, unknown_at_a_glance};
 /// # Errors
 /// When there is none, or the ledger cannot be read.
 pub async fn find(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
-    if let Some((campaign, _)) = name.rsplit_once('@') {
-        let runs = ledger.runs(RunFilter::of_campaign(campaign)).await?;
-        if let Some(run) = runs.into_iter().find(|run| run.name() == name) {
-            return Ok(run);
-        }
+    if let Some((campaign, _)) = name.rsplit_once('@')
+        && let Some(run) = find_stored(ledger, (campaign, name)).await?
+    {
+        return Ok(run);
     }
     if is_file(name) {
         let runs = of_file(ledger.runs(RunFilter::of_campaign(&campaign_name(name))).await?, Path::new(name))?;
@@ -38,9 +37,24 @@ pub async fn find(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
             }
         }
     }
-    let names: Vec<String> = ledger.runs(RunFilter::all()).await?.iter().map(Run::name).collect();
+    let names: Vec<String> = ledger.stored_runs(RunFilter::all()).await?.iter().flatten().map(Run::name).collect();
     let near = did_you_mean(name, names.iter().map(String::as_str)).map(ToOwned::to_owned);
     Err(Error::NoSuchRun { name: name.to_owned(), near })
+}
+
+/// The run of a campaign with this name. Damaged records of other runs do not hide it.
+///
+/// # Errors
+/// When its own record is damaged, or the ledger cannot be read.
+pub async fn find_stored(ledger: &dyn Ledger, (campaign, name): (&str, &str)) -> Result<Option<Run>, LedgerError> {
+    for stored in ledger.stored_runs(RunFilter::of_campaign(campaign)).await? {
+        match stored {
+            Ok(run) if run.name() == name => return Ok(Some(run)),
+            Err(damaged) if damaged.name == name => return Err(damaged.error),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(None)
 }
 
 /// Of the runs of a campaign those of this file; where none knows a file, they are of whoever asks.

@@ -12,9 +12,8 @@ use crate::report::{RunFigures, is_owned};
 /// # Errors
 /// When the ledger cannot be read.
 pub async fn stale_runs(adapters: &Adapters) -> Result<Vec<Run>, Error> {
-    let mut stale = adapters.ledger.runs(RunFilter { uncounted: true, ..RunFilter::all() }).await?;
-    stale.retain(|run| run.counts.is_some());
-    Ok(stale)
+    let stale = adapters.ledger.stored_runs(RunFilter { uncounted: true, ..RunFilter::all() }).await?;
+    Ok(stale.into_iter().flatten().filter(|run| run.counts.is_some()).collect())
 }
 
 /// Counts the rows of a run anew and writes its results where they were, unless those of a later run stand there, or

@@ -46,8 +46,8 @@ pub async fn all_hooks(
     files: &[PathBuf],
     observer: &Observer,
 ) -> Result<FoundHooks, Error> {
-    let runs = ledger.runs(RunFilter { live: true, ..RunFilter::all() }).await?;
-    let of_runs = runs.into_iter().filter_map(|run| run.file).map(PathBuf::from);
+    let runs = ledger.stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
+    let of_runs = runs.into_iter().flatten().filter_map(|run| run.file).map(PathBuf::from);
     // Profiles stand near a file; those of one folder are the same.
     let near: BTreeMap<Option<PathBuf>, Option<PathBuf>> = [None]
         .into_iter()

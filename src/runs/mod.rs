@@ -61,6 +61,7 @@ mod restore;
 mod resume;
 mod retry;
 mod row_choice;
+mod schedule_damage;
 mod schedule_refusal;
 mod send;
 mod sender;
@@ -96,7 +97,7 @@ pub use dry_run::{DryRun, dry_run};
 pub use error::{EarlierEdition, Error, RunPhase};
 pub use event::{Event, Observer};
 pub use fetch::{FetchedList, Fetching, fetch};
-pub use find::{find, find_doubtful, judge_results, later_at};
+pub use find::{find, find_doubtful, find_stored, judge_results, later_at};
 pub use fire::{
     fire, list_of, load_occurrence, look_at_armed, occurrence_key, occurrence_of, recorded_occurrence, says_the_same,
     unfinished_of,
@@ -129,6 +130,7 @@ pub use resolve::{Decision, Resolution, ResolvedRun, resolve};
 pub use restore::{BackupRefusal, RestoredLedger, restore};
 pub use retry::RetryLeftOut;
 pub use row_choice::RowChoice;
+pub use schedule_damage::{find_schedule, recent_occurrences, schedule_damage};
 pub use schedule_refusal::ScheduleRefusal;
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE, Single, SingleMessage};
 use start::refuse_start;

@@ -79,8 +79,8 @@ pub fn wants_receipts(run: &Run, now: Timestamp) -> bool {
 
 /// Whether somebody sends through an account now.
 async fn sends(adapters: &Adapters, account: &str) -> Result<bool, Error> {
-    let open = adapters.ledger.runs(RunFilter { open: true, ..RunFilter::all() }).await?;
-    for run in open.iter().filter(|run| run.account == account) {
+    let open = adapters.ledger.stored_runs(RunFilter { open: true, ..RunFilter::all() }).await?;
+    for run in open.iter().flatten().filter(|run| run.account == account) {
         if is_owned(adapters.ledger.as_ref(), run).await? {
             return Ok(true);
         }

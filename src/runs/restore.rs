@@ -86,7 +86,8 @@ pub async fn restore(adapters: &Adapters) -> Result<RestoredLedger, Error> {
         forgotten: 0,
         not_forgotten: 0,
     };
-    for schedule in ledger.schedules().await?.into_iter().filter(|schedule| !schedule.paused) {
+    // Nothing of a damaged schedule fires anyway.
+    for schedule in ledger.schedules().await?.into_iter().flatten().filter(|schedule| !schedule.paused) {
         if ledger.pause(&schedule.name).await? {
             told.paused.push(schedule.name);
         }

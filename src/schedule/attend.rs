@@ -16,7 +16,7 @@ use crate::domain::Occasion;
 use crate::ledger::{ArmedSchedule, Fate, Ledger, LedgerError, OccurrenceRecord, Progress, RunFilter, RunId, StopKind};
 use crate::runs::{
     ArmedChange, EndedRun, Error, Outcome, PlanRefusal, ScheduleRefusal, list_of, look_at_armed, occurrence_key,
-    recorded_occurrence, says_the_same,
+    recent_occurrences, recorded_occurrence, says_the_same, schedule_damage,
 };
 
 /// How often a list that is waited for is looked at.
@@ -70,10 +70,10 @@ impl Work {
             return Ok(self.daemon.refresh);
         }
         if self.is_to_be_looked_at(post, now) {
-            self.look(post, armed).await?;
+            self.look(post, armed, now).await?;
             post.looked = Some(now);
         }
-        if !std::mem::replace(&mut post.went_on, true) && post.running.is_none() {
+        if post.damage.is_none() && !std::mem::replace(&mut post.went_on, true) && post.running.is_none() {
             self.go_on(post, armed, now).await?;
         }
         let Some(schedule) = post.schedule.clone() else { return Ok(self.daemon.refresh) };
@@ -82,7 +82,8 @@ impl Work {
             post.handled = missed.at;
             let is_left = !post.has(&missed);
             if is_left && (due.begins.is_some() || !self.waits_on(post, armed, (&missed, now)).await?) {
-                self.skip(armed, &missed, due.before, SkipReason::Missed).await?;
+                let damaged = post.damage.clone().map(SkipReason::Damaged);
+                self.skip(armed, &missed, due.before, damaged.unwrap_or(SkipReason::Missed)).await?;
             }
         }
         if let Some(occurrence) = due.begins {
@@ -100,8 +101,12 @@ impl Work {
         lateness(looked, now) >= self.daemon.refresh || is_due()
     }
 
-    /// Looks whether it is still what was armed, and tells once if it is not.
-    async fn look(&self, post: &mut Post, armed: &ArmedSchedule) -> Result<(), LedgerError> {
+    /// Looks whether it is still what was armed, and whether its records are intact, and tells once if they are not.
+    async fn look(&mut self, post: &mut Post, armed: &ArmedSchedule, now: Timestamp) -> Result<(), LedgerError> {
+        post.damage = match schedule_damage(self.ledger().as_ref(), armed, now).await? {
+            Some(error) => Some(self.stop_damaged(armed, &error).await?),
+            None => None,
+        };
         let change = match look_at_armed(&self.daemon.adapters, armed).await {
             Ok(Ok(schedule)) => {
                 post.schedule = Some(schedule);
@@ -121,7 +126,7 @@ impl Work {
 
     /// Goes on with a run that an earlier daemon began and did not end; one that stopped stays stopped.
     async fn go_on(&mut self, post: &mut Post, armed: &ArmedSchedule, now: Timestamp) -> Result<(), LedgerError> {
-        let Some((record, run)) = last_fired(self.ledger().as_ref(), &armed.name, now).await? else { return Ok(()) };
+        let Some((record, run)) = last_fired(self.ledger().as_ref(), armed, now).await? else { return Ok(()) };
         let goes = match self.ledger().runs(RunFilter::one(run)).await?.pop() {
             // It was never opened, so nothing of it was sent: it begins anew, if it is not too late.
             None => match &post.schedule {
@@ -179,7 +184,9 @@ impl Work {
         if post.running.is_none() {
             self.leave_unapproved(post, armed).await?;
         }
-        if let Some(change) = post.change {
+        if let Some(problem) = post.damage.clone() {
+            self.skip(armed, &occurrence, 0, SkipReason::Damaged(problem)).await?;
+        } else if let Some(change) = post.change {
             self.skip(armed, &occurrence, 0, SkipReason::Changed(change)).await?;
         } else if post.running.is_some() {
             self.skip(armed, &occurrence, 0, SkipReason::Busy).await?;
@@ -218,7 +225,7 @@ impl Work {
         now: Timestamp,
     ) -> Result<bool, LedgerError> {
         let Some(mut waiting) = post.waiting.take() else { return Ok(false) };
-        if waiting.watch.look(Sight::of(&waiting.list), now) {
+        if waiting.watch.look(Sight::of(&waiting.list), now) && post.damage.is_none() {
             self.start(post, armed, waiting.occurrence, false);
             return Ok(false);
         }
@@ -291,11 +298,16 @@ impl Work {
                 self.posts.remove(&armed.name);
                 return Ok(());
             }
+            Err(Error::Ledger(error)) if error.concerns_records() => SkipReason::Damaged(error.damage()),
             Err(Error::Ledger(error)) => return Err(error),
             Err(error) => SkipReason::Refused((self.daemon.explain)(error)),
         };
-        let words = reason.words();
+        let (words, is_damage) = (reason.words(), matches!(reason, SkipReason::Damaged(_)));
         if !self.skip(&armed, &occurrence, 0, reason).await? {
+            if is_damage {
+                let what = format!("the run of {} broke off: {words}", occurrence.name());
+                tell_of(&self.daemon.adapters, &armed, Occasion::Stopped, &what).await?;
+            }
             self.tell(ScheduleEvent::Broke { schedule: armed.name, occurrence, why: words });
         }
         Ok(())
@@ -308,7 +320,7 @@ impl Work {
         ended: Box<EndedRun>,
     ) -> Result<(), LedgerError> {
         let just_before = Timestamp::from_microsecond(occurrence.at.as_microsecond() - 1).unwrap_or(occurrence.at);
-        let same_text = match last_fired(self.ledger().as_ref(), &armed.name, just_before).await? {
+        let same_text = match last_fired(self.ledger().as_ref(), &armed, just_before).await? {
             Some((_, before)) => says_the_same(self.ledger().as_ref(), &ended.run, before).await.unwrap_or(false),
             None => false,
         };
@@ -332,10 +344,10 @@ fn is_too_late(schedule: &Schedule, (occurrence, seen): (&Occurrence, Option<Sig
 /// The last occurrence until a moment that began a run, and the run.
 async fn last_fired(
     ledger: &dyn Ledger,
-    schedule: &str,
+    armed: &ArmedSchedule,
     until: Timestamp,
 ) -> Result<Option<(OccurrenceRecord, RunId)>, LedgerError> {
-    let last = ledger.occurrences(schedule, until, BACK).await?;
+    let last = recent_occurrences(ledger, armed, until, BACK).await?;
     Ok(last.into_iter().find_map(|record| match record.fate {
         Fate::Fired(run) => Some((record, run)),
         Fate::Skipped(_) => None,

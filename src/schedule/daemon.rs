@@ -40,6 +40,8 @@ pub struct Daemon {
 pub(super) struct Work {
     pub(super) daemon: Daemon,
     pub(super) posts: HashMap<String, Post>,
+    /// The damage that stops schedules and was told, by the schedules' names.
+    pub(super) damaged: HashMap<String, String>,
     pub(super) running: JoinSet<Started>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
     /// When the last round was.
@@ -63,7 +65,14 @@ impl Daemon {
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerError> {
         let (stop, interrupt) = watch::channel(Interrupt::None);
         let looked = (self.adapters.clock)();
-        let mut work = Work { daemon: self, posts: HashMap::new(), running: JoinSet::new(), interrupt, looked };
+        let mut work = Work {
+            daemon: self,
+            posts: HashMap::new(),
+            damaged: HashMap::new(),
+            running: JoinSet::new(),
+            interrupt,
+            looked,
+        };
         let served = work.until(shutdown).await;
         stop.send_replace(Interrupt::Gently(TERMINATED));
         let ended = work.all_ended().await;
@@ -95,12 +104,16 @@ impl Work {
     async fn hear(&mut self, started: Result<Started, JoinError>) -> Result<(), LedgerError> {
         match started {
             Ok(started) => {
-                let schedule = started.armed.name.clone();
+                let armed = started.armed.clone();
                 match self.ended(started).await {
                     // Another process has the turn to write: what was not recorded is found anew.
                     Err(LedgerError::Busy { .. }) => {
-                        self.posts.remove(&schedule);
+                        self.posts.remove(&armed.name);
                         Ok(())
+                    }
+                    Err(error) if error.concerns_records() => {
+                        self.posts.remove(&armed.name);
+                        self.stop_damaged(&armed, &error).await.map(drop)
                     }
                     ended => ended,
                 }
@@ -120,16 +133,31 @@ impl Work {
             Err(LedgerError::Busy { .. }) => return Ok(self.daemon.refresh),
             armed => armed?,
         };
-        self.posts.retain(|name, post| post.running.is_some() || armed.iter().any(|armed| armed.name == *name));
+        let is_armed = |name: &str| armed.iter().flatten().any(|armed| armed.name == name);
+        self.posts.retain(|name, post| post.running.is_some() || is_armed(name));
         let mut wait = self.daemon.refresh;
-        for armed in armed {
+        for stored in armed {
+            let armed = match stored {
+                Ok(armed) => armed,
+                Err(damaged) => {
+                    self.stop_unreadable(&damaged).await?;
+                    continue;
+                }
+            };
             if !serves(&self.daemon.within, Path::new(&armed.file)) {
                 continue;
             }
-            match self.attend(armed, now).await {
+            match self.attend(armed.clone(), now).await {
                 // Another process has the turn to write: what was not recorded is looked at again.
                 Err(LedgerError::Busy { .. }) => {}
-                next => wait = wait.min(next?),
+                // A damaged record stops its own schedule; the ledger serves the others, and receipts.
+                Err(error) if error.concerns_records() => drop(self.stop_damaged(&armed, &error).await?),
+                next => {
+                    wait = wait.min(next?);
+                    if self.posts.get(&armed.name).is_none_or(|post| post.damage.is_none()) {
+                        self.damaged.remove(&armed.name);
+                    }
+                }
             }
         }
         self.looked = now;

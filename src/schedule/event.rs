@@ -62,6 +62,13 @@ pub enum ScheduleEvent {
         /// What changed.
         change: ArmedChange,
     },
+    /// Nothing of a schedule fires, since a record in the ledger that it needs is damaged.
+    Damaged {
+        /// The schedule.
+        schedule: String,
+        /// What is damaged, in words.
+        problem: String,
+    },
 }
 
 /// Why an occurrence was left out.
@@ -79,6 +86,8 @@ pub enum SkipReason {
     Unapproved,
     /// It is not what was armed any more.
     Changed(ArmedChange),
+    /// A record in the ledger that it needs is damaged, in words.
+    Damaged(String),
     /// Nobody was left to send to.
     NobodyLeft,
     /// It could not begin, in words.
@@ -96,6 +105,7 @@ impl SkipReason {
             Self::Overtaken => "the next was due while it waited for its list".to_owned(),
             Self::Unapproved => "nobody approved it in time".to_owned(),
             Self::Changed(_) => "changed since it was armed".to_owned(),
+            Self::Damaged(problem) => format!("the ledger is damaged: {problem}"),
             Self::NobodyLeft => "nobody was left to send to".to_owned(),
             Self::Refused(why) => why.clone(),
         }

@@ -5,6 +5,7 @@
 
 mod attend;
 mod daemon;
+mod damage;
 mod due;
 mod event;
 mod list_watch;

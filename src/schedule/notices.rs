@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use jiff::Timestamp;
-
 use crate::domain::Occasion;
 use crate::ledger::{ArmedSchedule, LedgerError, NewNotification};
 use crate::manifest::{Day, load_campaign};
@@ -21,30 +19,47 @@ pub(super) async fn tell_of(
     occasion: Occasion,
     what: &str,
 ) -> Result<(), LedgerError> {
-    let now = (adapters.clock)();
-    match kept(adapters, armed, (occasion, what), now) {
-        kept if kept.is_empty() => Ok(()),
-        kept => adapters.ledger.notify(kept).await,
-    }
+    let kept = kept(adapters, (&armed.name, armed.file.as_ref(), Some(&armed.gateway)), (occasion, what));
+    keep(adapters, kept).await
+}
+
+/// The same of a schedule of which only the name and the file are known.
+///
+/// # Errors
+/// When the ledger cannot be written.
+pub(super) async fn tell_about(
+    adapters: &Adapters,
+    (name, file): (&str, &Path),
+    occasion: Occasion,
+    what: &str,
+) -> Result<(), LedgerError> {
+    let kept = kept(adapters, (name, file, None), (occasion, what));
+    keep(adapters, kept).await
+}
+
+async fn keep(adapters: &Adapters, kept: Vec<NewNotification>) -> Result<(), LedgerError> {
+    if kept.is_empty() { Ok(()) } else { adapters.ledger.notify(kept).await }
 }
 
 fn kept(
     adapters: &Adapters,
-    armed: &ArmedSchedule,
+    (name, file, gateway): (&str, &Path, Option<&str>),
     (occasion, what): (Occasion, &str),
-    now: Timestamp,
 ) -> Vec<NewNotification> {
-    let file: &Path = armed.file.as_ref();
-    let campaign = load_campaign(file, Day::Of(now)).value;
+    let now = (adapters.clock)();
+    // A file of another campaign, which a damaged record may name, has no say in it.
+    let campaign = load_campaign(file, Day::Of(now)).value.filter(|campaign| campaign.brief.name == name);
     let gateways = adapters.profiles.load(Some(file)).unwrap_or_default();
-    let profile = gateways.profile(&armed.gateway).ok();
+    let of_campaign = || campaign.as_ref().map(|campaign| campaign.brief.gateway.as_str());
+    let gateway = gateway.or_else(of_campaign).unwrap_or_default();
+    let profile = gateways.profile(gateway).ok();
     let told = campaign.iter().flat_map(|campaign| campaign.told(profile));
     let notice = Notice {
         occasion,
-        campaign: armed.name.clone(),
+        campaign: name.to_owned(),
         run: None,
-        gateway: armed.gateway.clone(),
-        text: format!("{} through {}: {what}", armed.name, armed.gateway),
+        gateway: gateway.to_owned(),
+        text: format!("{name} through {gateway}: {what}"),
         rows: 0,
         counts: std::collections::BTreeMap::new(),
         why: Some(what.to_owned()),

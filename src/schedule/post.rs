@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::list_watch::ListWatch;
 use crate::calendar::{Occurrence, Schedule};
 use crate::ledger::{ArmedSchedule, Ledger, LedgerError};
-use crate::runs::ArmedChange;
+use crate::runs::{ArmedChange, recent_occurrences};
 
 /// What the daemon remembers of one schedule; the ledger knows all that must not be forgotten.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(super) struct Post {
     pub(super) looked: Option<Timestamp>,
     /// What changed since it was armed, which was told.
     pub(super) change: Option<ArmedChange>,
+    /// The damaged record that stops it, in words.
+    pub(super) damage: Option<String>,
     /// Whether a run of it was looked for that an earlier daemon left.
     pub(super) went_on: bool,
     /// The occurrence whose run is being begun or sent.
@@ -63,6 +65,7 @@ impl Post {
             schedule: None,
             looked: None,
             change: None,
+            damage: None,
             went_on: false,
             running: None,
             waiting: None,
@@ -90,6 +93,6 @@ pub(super) async fn handled(
     armed: &ArmedSchedule,
     now: Timestamp,
 ) -> Result<Timestamp, LedgerError> {
-    let last = ledger.occurrences(&armed.name, now, 1).await?.pop();
+    let last = recent_occurrences(ledger, armed, now, 1).await?.pop();
     Ok(last.map_or(armed.since, |last| last.at.max(armed.since)))
 }

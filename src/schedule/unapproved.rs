@@ -59,6 +59,9 @@ impl Work {
             self.leave_unapproved(post, armed).await?;
             return Ok(false);
         }
+        if post.damage.is_some() {
+            return Ok(true);
+        }
         let given = approvals_given(self.ledger().as_ref(), armed, &unapproved.digest).await?;
         if given > unapproved.seen {
             unapproved.seen = given;

@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::Views;
 use crate::manifest::KeySource;
-use crate::report::{RunView, run_entry_json, run_json};
+use crate::report::{RunList, damaged_runs_json, run_entry_json, run_json};
 use crate::runs::{Adapters, ArmedView, armed_views};
 
 /// The fewest characters of a token.
@@ -79,19 +79,28 @@ async fn admit(State(token): State<Arc<TokenFile>>, request: Request, next: Next
 
 async fn list(State(views): State<Arc<Views>>) -> Response {
     match read(&views).await {
-        Ok(views) => {
-            let runs: Vec<Value> = views.iter().map(run_entry_json).collect();
-            told(StatusCode::OK, &json!({ "runs": runs }))
+        Ok(list) => {
+            let runs: Vec<Value> = list.views.iter().map(run_entry_json).collect();
+            let mut object = json!({ "runs": runs });
+            if !list.damaged.is_empty() {
+                object["damaged"] = damaged_runs_json(&list.damaged);
+            }
+            told(StatusCode::OK, &object)
         }
         Err(refused) => refused,
     }
 }
 
 async fn one(State(views): State<Arc<Views>>, Path(name): Path<String>) -> Response {
-    let views = match read(&views).await {
-        Ok(views) => views,
+    let list = match read(&views).await {
+        Ok(list) => list,
         Err(refused) => return refused,
     };
+    let views = &list.views;
+    if let Some(damaged) = list.damaged.iter().find(|damaged| damaged.name == name) {
+        let why = format!("the run cannot be read: {}", damaged.error.damage());
+        return told(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
+    }
     // By a campaign's name alone its latest run, the latest live one if there is any; the latest is first.
     let of_name = || views.iter().filter(|view| view.run.campaign == name);
     let latest = || of_name().find(|view| view.run.live).or_else(|| of_name().next());
@@ -114,9 +123,9 @@ async fn schedules(State(adapters): State<Adapters>) -> Response {
     }
 }
 
-async fn read(views: &Views) -> Result<Arc<Vec<RunView>>, Response> {
+async fn read(views: &Views) -> Result<Arc<RunList>, Response> {
     let why = match views.latest().await {
-        Ok(Some(views)) => return Ok(views),
+        Ok(Some(runs)) => return Ok(runs),
         Ok(None) => "the runs are being read; ask again in a moment".to_owned(),
         Err(error) => {
             tracing::warn!("the ledger cannot be read for /api: {error}");

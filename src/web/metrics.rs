@@ -46,9 +46,9 @@ async fn metrics(State(counted): State<Counted>) -> Response {
 }
 
 async fn standing(counted: &Counted) -> Result<Option<Standing>, LedgerError> {
-    let Some(views) = counted.views.latest().await? else { return Ok(None) };
+    let Some(runs) = counted.views.latest().await? else { return Ok(None) };
     let mut standing = Standing::default();
-    for view in views.iter().filter(|view| view.run.live) {
+    for view in runs.views.iter().filter(|view| view.run.live) {
         *standing.runs.entry(view.status.word()).or_default() += 1;
         for (state, count) in view.counts.iter() {
             *standing.messages.entry((view.run.gateway.clone(), state.name())).or_default() += count;

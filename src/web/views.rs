@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::ledger::{Ledger, LedgerError};
-use crate::report::RunView;
+use crate::report::RunList;
 
 /// How long what was read is told at least.
 const FRESH: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ pub struct Views {
 
 /// What was read, and until when it is told.
 struct Reading {
-    views: Arc<Vec<RunView>>,
+    runs: Arc<RunList>,
     fresh_until: Instant,
 }
 
@@ -46,21 +46,21 @@ impl Views {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub(super) async fn latest(&self) -> Result<Option<Arc<Vec<RunView>>>, LedgerError> {
+    pub(super) async fn latest(&self) -> Result<Option<Arc<RunList>>, LedgerError> {
         let (ledger, last) = (Arc::clone(&self.ledger), Arc::clone(&self.last));
         // On its own: what is half read when somebody gives up waiting is there for the next one.
         let reading = tokio::spawn(async move {
             let mut last = last.lock().await;
-            if let Some(Reading { views, fresh_until }) = &*last
+            if let Some(Reading { runs, fresh_until }) = &*last
                 && Instant::now() < *fresh_until
             {
-                return Ok(Arc::clone(views));
+                return Ok(Arc::clone(runs));
             }
             let began = Instant::now();
-            let views = Arc::new(RunView::list(ledger.as_ref()).await?);
+            let runs = Arc::new(RunList::read(ledger.as_ref()).await?);
             let fresh_until = Instant::now() + (began.elapsed() * SHARE).max(FRESH);
-            *last = Some(Reading { views: Arc::clone(&views), fresh_until });
-            Ok(views)
+            *last = Some(Reading { runs: Arc::clone(&runs), fresh_until });
+            Ok(runs)
         });
         match tokio::time::timeout(PATIENCE, reading).await {
             Ok(Ok(read)) => read.map(Some),

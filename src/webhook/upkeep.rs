@@ -117,7 +117,8 @@ async fn heed(adapters: &Adapters, ids: &[u64], rounds: &mut Rounds) -> Result<(
 }
 
 async fn ask_all(adapters: &Adapters, rounds: &mut Rounds) -> Result<(), Error> {
-    let latest = adapters.ledger.runs(RunFilter { live: true, latest: Some(RUNS), ..RunFilter::all() }).await?;
+    let stored = adapters.ledger.stored_runs(RunFilter { live: true, latest: Some(RUNS), ..RunFilter::all() }).await?;
+    let latest: Vec<Run> = stored.into_iter().flatten().collect();
     let now = (adapters.clock)();
     rounds.next.retain(|run, _| latest.iter().any(|known| known.key == *run));
     rounds.reported.retain(|run, _| latest.iter().any(|known| known.key == *run));

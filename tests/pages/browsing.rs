@@ -4,7 +4,7 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 
 use crate::support::{
-    Answer, Browser, Clock, Element, Gateway, Html, Process, Server, accepted, campaign, phone, rejected,
+    Answer, Browser, Clock, Element, Gateway, Html, Process, Server, accepted, campaign, change_ledger, phone, rejected,
 };
 
 /// The rows that a page lists.
@@ -248,4 +248,31 @@ fn what_is_due_stands_on_its_day_and_time_by_the_clock_of_its_campaign() {
         assert_eq!(dates, days.map(|date| date.to_string()).collect::<Vec<_>>(), "{zone} at {moment}");
         assert!(main(&page).contains(&format!("00:20 ({zone})")));
     }
+}
+
+#[test]
+fn front_page_shows_the_rest_beside_damaged_records() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).top("timezone: UTC").top("schedule: { every: daily 10:00 }").write();
+    sale.run(&["--now"]).exits(0);
+    sale.run(&["--gateway", "sandbox", "--now"]).exits(0);
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    sale.campaign(&["suppress", "add", "+380501000999"]).exits(0);
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    change_ledger(&sale, "UPDATE runs SET edition = 'damaged' WHERE number = 1");
+    change_ledger(&sale, "UPDATE schedules SET digest = 'damaged'");
+    change_ledger(&sale, "UPDATE opt_outs SET phone = phone + 1");
+    let words = main(&browser.page("/"));
+    for said in [
+        "sale@1 cannot be read",
+        "sale@2",
+        "Damaged: nothing is sent",
+        "the schedule sale is not as it was written",
+        "who opted out",
+    ] {
+        assert!(words.contains(said), "{said}: {words}");
+    }
+    assert_eq!(browser.get("/runs/sale@2").status, 200);
+    assert_eq!(browser.get("/runs/sale@1").status, 409);
 }

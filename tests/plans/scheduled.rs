@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::signed::new_key;
-use crate::support::{Clock, Folder, Gateway, Reachable as _, Server, in_files, live, until};
+use crate::support::{Clock, Folder, Gateway, Reachable as _, Server, change_ledger, in_files, live, telling, until};
 
 /// A campaign of each day whose approver is Olha, and who hears of what waits.
 struct Guarded {
@@ -22,7 +22,7 @@ impl Guarded {
         let rule = format!("local:\n  approval: {{ above: 2, by: {{ Olha: \"{public}\" }} }}\n");
         sale.replace("gateways.yaml", "local:\n", &rule);
         sale.write_secret("hook.url", &hears.base_url());
-        let top = "name: sale\ntimezone: Europe/Kyiv\nschedule: { every: day 10:00 }\nnotify: { when: [waiting, stopped], \
+        let top = "name: sale\ntimezone: Europe/Kyiv\nschedule: { every: day 10:00 }\nnotify: { when: [waiting, stopped, changed, skipped], \
                    preset: json, url: { file: hook.url }, local: true }\n";
         sale.replace("sale.yaml", "name: sale\n", top);
         let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
@@ -99,4 +99,33 @@ fn a_standing_approval_is_for_what_is_armed_and_for_so_many_people() {
     until("it is told that it stopped too", || daily.told("stopped").len() >= 2);
     server.end("TERM").exits(0);
     assert_eq!((daily.runs(), daily.told("waiting").len()), (2, 1));
+}
+
+#[test]
+fn damaged_plan_or_approval_sends_nothing_and_the_server_goes_on() {
+    for (case, damage, named) in [
+        ("a plan", "UPDATE plans SET record = record || ' '", "the plan "),
+        ("an approval", "UPDATE approvals SET up_to = up_to + 1000", "an approval of "),
+    ] {
+        let _case = telling(case);
+        let daily = Guarded::arm();
+        let due = daily.due[0];
+        let server = daily.serve(due, SignedDuration::from_secs(-1));
+        let digest = daily.waits();
+        server.end("TERM").exits(0);
+        daily.sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(0);
+        change_ledger(&daily.sale, damage);
+        let server = daily.serve(due, SignedDuration::from_hours(5));
+        until("it is told that it is damaged", || daily.told("changed").iter().any(|why| why.contains(named)));
+        if case == "a plan" {
+            // Nothing waits for an approval without its plan.
+            until("it is told that it was skipped", || daily.told("skipped").iter().any(|why| why.contains("damaged")));
+        }
+        assert_eq!((server.get("/healthz").status, server.get("/readyz").status), (200, 200));
+        let listed = daily.sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
+        assert_eq!(listed[0]["state"], "damaged", "{listed}");
+        server.end("TERM").exits(0);
+        assert_eq!(daily.runs(), 0);
+        daily.sale.campaign(&["ledger", "check"]).exits(74).says(named).says("help: ");
+    }
 }

@@ -113,3 +113,68 @@ fn whatever_is_not_as_it_was_written_is_named_with_its_run() {
         sale.campaign(&["ledger", "check"]).exits(74).says("nothing was changed");
     }
 }
+
+/// Records that no run has, each written with a wrong checksum, and how they are named.
+const RECORDS: [(&str, &str); 6] = [
+    (
+        "INSERT INTO schedules (name, file, digest, gateway, addresses, account, armed_by, armed_at, since, paused, sum)
+         VALUES ('daily', '/daily.yaml', 'd', 'local', 'a', 'b', 'c', 0, 0, 1 = 0, 1)",
+        "the schedule daily is not as it was written",
+    ),
+    (
+        "INSERT INTO occurrences (schedule, nominal, zone, at, run, reason, sum)
+         VALUES ('daily', '2026-01-01 10:00', 'UTC', 0, NULL, 'missed', 1)",
+        "the record of the occurrence of daily at 2026-01-01 10:00 is not as it was written",
+    ),
+    ("INSERT INTO plans (digest, record, at, sum) VALUES ('ab01', '{}', 0, 1)", "the plan ab01 is not as it was written"),
+    (
+        "INSERT INTO approvals (token, digest, approved_by, up_to, at, until, standing, sum)
+         VALUES ('t', 'cd02', 'Olha', 1, 0, 1, 1 = 0, 1)",
+        "an approval of cd02 is not as it was written",
+    ),
+    (
+        "INSERT INTO notifications (at, occasion, way, notice, next_at) VALUES (0, '\"stopped\"', 'torn', '{}', 0)",
+        "notification 1 cannot be read",
+    ),
+    ("UPDATE runs SET edition = 'another' WHERE campaign = 'sale' AND number = 1", "the run sale@1 is not as it was written"),
+];
+
+#[test]
+fn ledger_check_names_each_damaged_record_and_what_to_do() {
+    let gateway = Gateway::accepting();
+    let sale = used(&gateway);
+    for (damage, _) in RECORDS {
+        change_ledger(&sale, damage);
+    }
+    let found = problems(&sale, 74);
+    for (_, named) in RECORDS {
+        let problem = found.iter().find(|problem| problem["what"].as_str().is_some_and(|what| what.contains(named)));
+        let problem = problem.unwrap_or_else(|| panic!("{named}: {found:?}"));
+        assert!(problem["run"].is_string() || problem["help"].is_string(), "{problem}");
+    }
+    assert_eq!(found.len(), RECORDS.len(), "{found:?}");
+    sale.campaign(&["ledger", "check"]).exits(74).says("schedule add /daily.yaml").says("schedule remove daily");
+}
+
+#[test]
+fn ledger_check_reads_records_that_known_counts_skip() {
+    for (damage, named) in [
+        (
+            "INSERT INTO left_out (run, state, reason, rows, sum)
+             SELECT run, 'skipped', 'x', rows, 1 FROM envelopes WHERE envelope = 1",
+            "the record of who is left out",
+        ),
+        (
+            "INSERT INTO receipts (key, receipts, sum) SELECT run * 4294967296, rows, 1 FROM envelopes WHERE envelope = 1",
+            "the receipts of the rows from 0 on",
+        ),
+    ] {
+        let _case = telling(damage);
+        let gateway = Gateway::accepting();
+        let sale = campaign().to(5).through(&gateway).write();
+        sale.run(&[]).exits(0);
+        change_ledger(&sale, damage);
+        let found = problems(&sale, 74);
+        assert!(found.iter().any(|problem| problem["what"].to_string().contains(named)), "{found:?}");
+    }
+}

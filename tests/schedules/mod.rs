@@ -3,6 +3,8 @@
 mod arming;
 #[cfg(target_os = "linux")]
 mod by_itself;
+#[cfg(target_os = "linux")]
+mod damage;
 mod judge;
 mod next;
 mod serving;

@@ -44,6 +44,11 @@ impl Server {
         self.listening["listen"].as_str().expect("an address").to_owned()
     }
 
+    /// What it has written to its log.
+    pub(crate) fn stderr(&self) -> String {
+        self.process.stderr()
+    }
+
     /// Makes sure that it has not ended.
     pub(crate) fn is_up(&mut self) {
         assert!(self.process.is_running(), "it ended: {}", self.process.stderr());

@@ -8,6 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
 use crate::cli::table::table;
+use crate::finding::one_line;
 use crate::runs::{ArmedState, ArmedView, Error, ScheduleOrder, ScheduleRefusal, armed_views, change_armed};
 
 pub(super) async fn list(context: &Context) -> Result<u8, Failure> {
@@ -25,8 +26,10 @@ pub(super) async fn list(context: &Context) -> Result<u8, Failure> {
         return Ok(exit::FINE);
     }
     let changed = views.iter().find(|view| matches!(view.state, ArmedState::Changed(_)));
+    let damaged = views.iter().any(|view| matches!(view.state, ArmedState::Damaged(_)));
     let next = match changed {
-        Some(changed) => words::arm(changed.armed.file.as_ref(), &context.output.options),
+        _ if damaged => context.output.command("ledger check"),
+        Some(changed) => words::arm(changed.file.as_ref(), &context.output.options),
         None => context.output.command("serve"),
     };
     let shown = table(["schedule", "state", "next"], views.iter().map(row));
@@ -60,11 +63,12 @@ pub(super) fn resume() -> ScheduleOrder {
 }
 
 fn row(view: &ArmedView) -> [String; 3] {
-    let (state, next) = match (view.state, &view.next) {
-        (ArmedState::Armed, Some(next)) => ("armed", words::date(next)),
-        (ArmedState::Armed, None) => ("armed", "not due any more".to_owned()),
-        (ArmedState::Paused, _) => ("paused", String::new()),
-        (ArmedState::Changed(change), _) => ("changed", format!("{}: arm it anew", words::changed(change))),
+    let next = match (&view.state, &view.next) {
+        (ArmedState::Armed, Some(next)) => words::date(next),
+        (ArmedState::Armed, None) => "not due any more".to_owned(),
+        (ArmedState::Paused, _) => String::new(),
+        (ArmedState::Changed(change), _) => format!("{}: arm it anew", words::changed(*change)),
+        (ArmedState::Damaged(problem), _) => format!("nothing is sent: {}", one_line(problem)),
     };
-    [view.armed.name.clone(), state.to_owned(), next]
+    [one_line(&view.name).to_string(), view.state.word().to_owned(), next]
 }

@@ -6,6 +6,7 @@ use super::words;
 use crate::calendar::Occurrence;
 use crate::cli::output::Output;
 use crate::cli::suggested::Options;
+use crate::finding::one_line;
 use crate::metrics::{Metrics, OccurrenceResult};
 use crate::report::counts_line;
 use crate::runs::short;
@@ -15,7 +16,12 @@ use crate::schedule::{ScheduleEvent, ScheduleObserver, SkipReason};
 pub(in crate::cli) fn observer(output: &Output, metrics: Arc<Metrics>) -> ScheduleObserver {
     let output = output.clone();
     Arc::new(move |event| {
-        output.note(&line(&event, &output.options));
+        let line = line(&event, &output.options);
+        match &event {
+            // It belongs into the log of a server whatever form its output has.
+            ScheduleEvent::Damaged { .. } => tracing::error!("{line}"),
+            _ => output.note(&line),
+        }
         count(&event, &metrics);
     })
 }
@@ -29,12 +35,17 @@ fn count(event: &ScheduleEvent, metrics: &Metrics) {
                 SkipReason::Missed => OccurrenceResult::Missed,
                 SkipReason::Busy | SkipReason::Overtaken => OccurrenceResult::StillRunning,
                 SkipReason::Changed(_) => OccurrenceResult::Changed,
-                SkipReason::NoList | SkipReason::Unapproved | SkipReason::NobodyLeft | SkipReason::Refused(_) => {
-                    OccurrenceResult::Refused
-                }
+                SkipReason::NoList
+                | SkipReason::Unapproved
+                | SkipReason::NobodyLeft
+                | SkipReason::Damaged(_)
+                | SkipReason::Refused(_) => OccurrenceResult::Refused,
             });
         }
-        ScheduleEvent::Waiting { .. } | ScheduleEvent::Unapproved { .. } | ScheduleEvent::Changed { .. } => {}
+        ScheduleEvent::Waiting { .. }
+        | ScheduleEvent::Unapproved { .. }
+        | ScheduleEvent::Changed { .. }
+        | ScheduleEvent::Damaged { .. } => {}
     }
 }
 
@@ -70,6 +81,11 @@ fn line(event: &ScheduleEvent, options: &Options) -> String {
         }
         ScheduleEvent::Changed { schedule, change } => {
             format!("{schedule} · changed since it was armed, so nothing of it fires: {}", words::changed(*change))
+        }
+        ScheduleEvent::Damaged { schedule, problem } => {
+            let (schedule, problem) = (one_line(schedule), one_line(problem));
+            let check = options.command("ledger check");
+            format!("{schedule} · damaged, so nothing of it fires: {problem}; look at the ledger: {check}")
         }
     }
 }

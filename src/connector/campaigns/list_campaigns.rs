@@ -52,6 +52,7 @@ fn item_schema() -> Value {
             "gateway": text("The gateway that its file names, if it names one."),
             "channels": { "type": "array", "items": { "type": "string" }, "description": "Its channels, in the order of trying." },
             "errors": number("How many errors its file has, if it has any."),
+            "problem": text("Why its latest run cannot be read, if a record of it in the ledger is damaged."),
             "latest_run": object(run_properties(), &["run", "state", "counts"]),
         }),
         &["file"],
@@ -64,12 +65,18 @@ async fn item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, ToolError> 
     let Some(campaign) = loaded.value else { return Ok(json!({ "file": file_name(file), "errors": errors })) };
     let gateway = campaign.names_gateway().then(|| json!(campaign.brief.gateway));
     let channels: Vec<&str> = campaign.brief.content.stages.iter().map(|stage| stage.channel().name()).collect();
-    let latest = latest(folder, file).await.map_err(|error| folder.refused(error))?;
+    let (latest, damage) = match latest(folder, file).await {
+        Ok(latest) => (latest, None),
+        // A damaged record of one campaign does not hide the others.
+        Err(Error::Ledger(error)) if error.concerns_records() => (None, Some(error.damage())),
+        Err(error) => return Err(folder.refused(error)),
+    };
     Ok(known([
         ("file", Some(json!(file_name(file)))),
         ("name", Some(json!(campaign.brief.name))),
         ("gateway", gateway),
         ("channels", Some(json!(channels))),
+        ("problem", damage.map(|damage| json!(format!("the ledger is damaged: {damage}")))),
         ("latest_run", latest.map(|view| without_nulls(run_entry_json(&view)))),
     ]))
 }

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use super::ledger::ProcessLedger;
 use crate::ledger::{
-    ArmedSchedule, Fate, LedgerFuture, NewRun, OccurrenceKey, OccurrenceRecord, Run, RunId, Schedules,
+    ArmedSchedule, DamagedOccurrence, DamagedSchedule, Fate, LedgerFuture, NewRun, OccurrenceKey, OccurrenceRecord,
+    Run, RunId, Schedules,
 };
 
 const NOTHING: &str = "nothing is armed in a world";
@@ -14,7 +15,7 @@ impl Schedules for ProcessLedger {
         unreachable!("{NOTHING}")
     }
 
-    fn schedules(&self) -> LedgerFuture<'_, Vec<ArmedSchedule>> {
+    fn schedules(&self) -> LedgerFuture<'_, Vec<Result<ArmedSchedule, DamagedSchedule>>> {
         unreachable!("{NOTHING}")
     }
 
@@ -42,7 +43,12 @@ impl Schedules for ProcessLedger {
         unreachable!("{NOTHING}")
     }
 
-    fn occurrences<'a>(&'a self, _: &'a str, _: Timestamp, _: u32) -> LedgerFuture<'a, Vec<OccurrenceRecord>> {
+    fn occurrences<'a>(
+        &'a self,
+        _: &'a str,
+        _: Timestamp,
+        _: u32,
+    ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
         unreachable!("{NOTHING}")
     }
 

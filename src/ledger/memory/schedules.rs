@@ -8,7 +8,8 @@ use super::adapter::MemoryLedger;
 use super::contents::Contents;
 use crate::ledger::rules::may_fire;
 use crate::ledger::{
-    ArmedSchedule, Fate, LedgerError, LedgerFuture, NewRun, OccurrenceKey, OccurrenceRecord, Run, RunId, Schedules,
+    ArmedSchedule, DamagedOccurrence, DamagedSchedule, Fate, LedgerError, LedgerFuture, NewRun, OccurrenceKey,
+    OccurrenceRecord, Run, RunId, Schedules,
 };
 
 /// What is armed, and what became of occurrences.
@@ -50,8 +51,8 @@ impl Schedules for MemoryLedger {
         })
     }
 
-    fn schedules(&self) -> LedgerFuture<'_, Vec<ArmedSchedule>> {
-        self.look(|contents| contents.timetable.armed.values().cloned().collect())
+    fn schedules(&self) -> LedgerFuture<'_, Vec<Result<ArmedSchedule, DamagedSchedule>>> {
+        self.look(|contents| contents.timetable.armed.values().cloned().map(Ok).collect())
     }
 
     fn pause<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool> {
@@ -101,14 +102,14 @@ impl Schedules for MemoryLedger {
         schedule: &'a str,
         until: Timestamp,
         latest: u32,
-    ) -> LedgerFuture<'a, Vec<OccurrenceRecord>> {
+    ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
         self.look(move |contents| {
             let known = contents.timetable.occurrences.iter();
             let of = known.filter(|(key, (at, _))| key.schedule == schedule && *at <= until);
             let mut found: Vec<OccurrenceRecord> = of.map(record).collect();
             found.sort_by(|one, other| (other.at, &other.key).cmp(&(one.at, &one.key)));
             found.truncate(latest as usize);
-            found
+            found.into_iter().map(Ok).collect()
         })
     }
 

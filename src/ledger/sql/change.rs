@@ -14,7 +14,20 @@ pub(in crate::ledger) enum Failure {
 
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
-        Failure::Sql(error)
+        match error {
+            // The value of one record, and not the database, is what cannot be read.
+            sqlx::Error::ColumnDecode { .. } => Failure::Ledger(LedgerError::Unreadable(error.to_string())),
+            error => Failure::Sql(error),
+        }
+    }
+}
+
+/// A record, or what is wrong with it. A failure that concerns the whole ledger remains one.
+pub(super) fn intact<T>(read: Result<T, Failure>) -> Result<Result<T, LedgerError>, Failure> {
+    match read {
+        Ok(record) => Ok(Ok(record)),
+        Err(Failure::Ledger(error)) if error.concerns_records() => Ok(Err(error)),
+        Err(failure) => Err(failure),
     }
 }
 

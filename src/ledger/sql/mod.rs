@@ -9,6 +9,7 @@ mod bounds;
 mod chains;
 mod change;
 mod contacts;
+mod damage;
 mod days;
 mod envelopes;
 mod events;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::Row as _;
 
-use super::change::{Failure, Now};
+use super::change::{Failure, Now, intact};
 use super::dialect::{Adapter, Connection, Record};
 use super::look::look;
 use super::statement::{query, scalar, small};
@@ -77,14 +77,23 @@ async fn take(
     .bind(now.0)
     .bind(before(now, apart))
     .bind(before(now, Duration::ZERO).saturating_add(micros(held)))
-    .fetch_all(connection)
+    .fetch_all(&mut *connection)
     .await?;
-    let mut taken = rows.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+    let mut taken = Vec::with_capacity(rows.len());
+    for row in &rows {
+        match intact(read(row))? {
+            Ok(notification) => taken.push(notification),
+            Err(error) => {
+                tracing::error!("a notification is not sent, because its record is damaged: {}", error.damage());
+                settle(&mut *connection, now, vec![row.try_get("key")?], Told::GivenUp).await?;
+            }
+        }
+    }
     taken.sort_by_key(|notification| notification.key);
     Ok(taken)
 }
 
-fn read(row: &Record) -> Result<Notification, Failure> {
+pub(super) fn read(row: &Record) -> Result<Notification, Failure> {
     let at = Timestamp::from_microsecond(row.try_get("at")?);
     Ok(Notification {
         key: row.try_get("key")?,

@@ -2,14 +2,14 @@
 
 use sqlx::Row as _;
 
-use super::change::{Failure, Now};
+use super::change::{Failure, Now, intact};
 use super::dialect::{Adapter, Connection, Record};
 use super::look::look;
 use super::runs::{self, instant, signed, unsigned};
-use super::statement::{Statement, query};
+use super::statement::{Statement, query, readable};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::plans_since;
-use crate::ledger::{Approval, ApprovalUse, KeptApproval, LedgerError, LedgerFuture, Plan, Plans, RunId};
+use crate::ledger::{Approval, ApprovalUse, DamagedPlan, KeptApproval, LedgerError, LedgerFuture, Plan, Plans, RunId};
 
 /// Approvals, each with the last use of it.
 const APPROVALS: &str = "
@@ -24,6 +24,11 @@ impl Plans for Adapter {
     fn plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
         let now = self.now();
         Box::pin(async move { look!(self, plans, now, digest) })
+    }
+
+    fn stored_plans(&self) -> LedgerFuture<'_, Vec<Result<Plan, DamagedPlan>>> {
+        let now = self.now();
+        Box::pin(async move { look!(self, stored_plans, now) })
     }
 
     fn approve(&self, approval: Approval) -> LedgerFuture<'_, bool> {
@@ -91,16 +96,28 @@ async fn keep_plan(connection: &mut Connection, now: Now, plan: Plan) -> Result<
 }
 
 async fn plans(reader: &mut Connection, now: Now, digest: &str) -> Result<Vec<Plan>, Failure> {
+    plan_rows(reader, now, digest).await?.iter().map(plan).collect()
+}
+
+async fn stored_plans(reader: &mut Connection, now: Now) -> Result<Vec<Result<Plan, DamagedPlan>>, Failure> {
+    let stored = |row: &Record| {
+        let at = row.try_get("at").ok().and_then(|at| instant(at).ok());
+        Ok(intact(plan(row))?.map_err(|error| DamagedPlan { record: readable(row, "record"), at, error }))
+    };
+    plan_rows(reader, now, "").await?.iter().map(stored).collect()
+}
+
+async fn plan_rows(reader: &mut Connection, now: Now, digest: &str) -> Result<Vec<Record>, Failure> {
     let since = plans_since(instant(now.0)?);
     let rows = query("SELECT * FROM plans WHERE substr(digest, 1, length($1)) = $1 AND at > $2 ORDER BY at DESC")
         .bind(digest)
         .bind(since.as_microsecond())
         .fetch_all(reader)
         .await?;
-    rows.iter().map(plan).collect()
+    Ok(rows)
 }
 
-fn plan(row: &Record) -> Result<Plan, Failure> {
+pub(super) fn plan(row: &Record) -> Result<Plan, Failure> {
     let (digest, record) = (row.try_get("digest")?, row.try_get("record")?);
     let plan = Plan { digest, record, at: instant(row.try_get("at")?)? };
     match plan_sum(&plan).agrees(row.try_get("sum")?) {
@@ -158,7 +175,7 @@ async fn one_approval(connection: &mut Connection, token: &str) -> Result<Option
     row.as_ref().map(approval).transpose()
 }
 
-fn approval(row: &Record) -> Result<KeptApproval, Failure> {
+pub(super) fn approval(row: &Record) -> Result<KeptApproval, Failure> {
     let approval = Approval {
         token: row.try_get("token")?,
         digest: row.try_get("digest")?,

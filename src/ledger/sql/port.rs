@@ -19,8 +19,8 @@ use crate::domain::{Chain, LOOPBACK, MessageId};
 use crate::ledger::earlier_words::rewrite_event;
 use crate::ledger::rules::held;
 use crate::ledger::{
-    Allowance, AskedRow, Block, BlockRequest, Claim, Copies, Drawn, EnvelopeRecord, EnvelopeSummary, Epoch, Hold,
-    Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, NumberSet, Origin,
+    Allowance, AskedRow, Block, BlockRequest, Claim, Copies, DamagedRun, Drawn, EnvelopeRecord, EnvelopeSummary, Epoch,
+    Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, NumberSet, Origin,
     Ownership, Permit, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies,
     Wait, hold,
 };
@@ -40,6 +40,10 @@ impl Ledger for Adapter {
 
     fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
         Box::pin(async move { look!(self, runs::wanted, wanted.clone()) })
+    }
+
+    fn stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        Box::pin(async move { look!(self, runs::stored, wanted.clone()) })
     }
 
     fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {

@@ -5,18 +5,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::{QueryBuilder, Row as _};
 
-use super::change::{Failure, Now};
+use super::change::{Failure, Now, intact};
 use super::dialect::{self, Connection, Database, Record};
 use super::numbers::Numbers;
-use super::statement::{query, scalar, small};
+use super::statement::{query, readable, scalar, small};
 use super::words::{parse, unreadable, word};
 use super::{blocks, events, hosts, left_out, notifications};
 use crate::domain::{IdRange, MessageId, Purpose};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::candidates;
 use crate::ledger::{
-    Epoch, Heed, Lease, LedgerError, NewRun, Origin, Progress, Run, RunEnd, RunFilter, RunId, SharedRun, Sharing,
-    StopKind,
+    DamagedRun, Epoch, Heed, Lease, LedgerError, NewRun, Origin, Progress, Run, RunEnd, RunFilter, RunId, SharedRun,
+    Sharing, StopKind,
 };
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
@@ -222,6 +222,30 @@ pub(super) async fn moved(connection: &mut Connection, runs: Vec<RunId>, file: S
 
 /// The runs that are wanted of those that were opened, oldest first.
 pub(super) async fn wanted(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Run>, Failure> {
+    let rows = rows_wanted(&mut *reader, wanted).await?;
+    let mut runs = Vec::with_capacity(rows.len());
+    for row in rows.iter().rev() {
+        runs.push(whole(&mut *reader, row).await?);
+    }
+    Ok(runs)
+}
+
+/// The same; a damaged record does not hide the others.
+pub(super) async fn stored(
+    reader: &mut Connection,
+    wanted: RunFilter,
+) -> Result<Vec<Result<Run, DamagedRun>>, Failure> {
+    let rows = rows_wanted(&mut *reader, wanted).await?;
+    let mut runs = Vec::with_capacity(rows.len());
+    for row in rows.iter().rev() {
+        let name = || format!("{}@{}", readable(row, "campaign"), small(row, "number").unwrap_or_default());
+        let run = intact(whole(&mut *reader, row).await)?;
+        runs.push(run.map_err(|error| DamagedRun { name: name(), error }));
+    }
+    Ok(runs)
+}
+
+async fn rows_wanted(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Record>, Failure> {
     let RunFilter { key, campaign, open, live, results, ids, uncounted, latest } = wanted;
     let mut query = QueryBuilder::<Database>::new("SELECT * FROM runs WHERE progress <> ");
     query.push_bind(PREPARING);
@@ -255,12 +279,7 @@ pub(super) async fn wanted(reader: &mut Connection, wanted: RunFilter) -> Result
         }
     }
     query.push(" ORDER BY key DESC LIMIT ").push_bind(latest.map_or(i64::MAX, i64::from));
-    let rows = query.build().persistent(dialect::REMEMBERS).fetch_all(&mut *reader).await?;
-    let mut runs = Vec::with_capacity(rows.len());
-    for row in rows.iter().rev() {
-        runs.push(whole(&mut *reader, row).await?);
-    }
-    Ok(runs)
+    Ok(query.build().persistent(dialect::REMEMBERS).fetch_all(reader).await?)
 }
 
 /// A run that was opened, with its orders.

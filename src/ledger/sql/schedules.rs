@@ -3,15 +3,16 @@
 use jiff::Timestamp;
 use sqlx::Row as _;
 
-use super::change::Failure;
+use super::change::{Failure, intact};
 use super::dialect::{Adapter, Connection, Record};
 use super::look::look;
 use super::runs::{self, PREPARING, Stage, instant};
-use super::statement::{query, scalar};
+use super::statement::{query, readable, scalar};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::may_fire;
 use crate::ledger::{
-    ArmedSchedule, Fate, LedgerError, LedgerFuture, NewRun, OccurrenceKey, OccurrenceRecord, Run, RunId, Schedules,
+    ArmedSchedule, DamagedOccurrence, DamagedSchedule, Fate, LedgerError, LedgerFuture, NewRun, OccurrenceKey,
+    OccurrenceRecord, Run, RunId, Schedules,
 };
 
 impl Schedules for Adapter {
@@ -19,7 +20,7 @@ impl Schedules for Adapter {
         Box::pin(self.write(move |connection, _| Box::pin(arm(connection, schedule.clone()))))
     }
 
-    fn schedules(&self) -> LedgerFuture<'_, Vec<ArmedSchedule>> {
+    fn schedules(&self) -> LedgerFuture<'_, Vec<Result<ArmedSchedule, DamagedSchedule>>> {
         Box::pin(async move { look!(self, armed) })
     }
 
@@ -69,7 +70,7 @@ impl Schedules for Adapter {
         schedule: &'a str,
         until: Timestamp,
         latest: u32,
-    ) -> LedgerFuture<'a, Vec<OccurrenceRecord>> {
+    ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
         Box::pin(async move { look!(self, last, schedule, until, latest) })
     }
 
@@ -109,9 +110,13 @@ async fn arm(connection: &mut Connection, schedule: ArmedSchedule) -> Result<(),
     Ok(())
 }
 
-async fn armed(reader: &mut Connection) -> Result<Vec<ArmedSchedule>, Failure> {
+async fn armed(reader: &mut Connection) -> Result<Vec<Result<ArmedSchedule, DamagedSchedule>>, Failure> {
     let rows = query("SELECT * FROM schedules ORDER BY name").fetch_all(reader).await?;
-    rows.iter().map(schedule).collect()
+    let stored = |row: &Record| {
+        let damaged = |error| DamagedSchedule { name: readable(row, "name"), file: readable(row, "file"), error };
+        Ok(intact(schedule(row))?.map_err(damaged))
+    };
+    rows.iter().map(stored).collect()
 }
 
 async fn change(
@@ -138,7 +143,7 @@ async fn last(
     schedule: &str,
     until: Timestamp,
     latest: u32,
-) -> Result<Vec<OccurrenceRecord>, Failure> {
+) -> Result<Vec<Result<OccurrenceRecord, DamagedOccurrence>>, Failure> {
     let found =
         query("SELECT * FROM occurrences WHERE schedule = $1 AND at <= $2 ORDER BY at DESC, nominal DESC LIMIT $3")
             .bind(schedule)
@@ -146,7 +151,11 @@ async fn last(
             .bind(i64::from(latest))
             .fetch_all(reader)
             .await?;
-    found.iter().map(record).collect()
+    let stored = |row: &Record| {
+        let at = row.try_get("at").ok().and_then(|at| instant(at).ok());
+        Ok(intact(record(row))?.map_err(|error| DamagedOccurrence { at, error }))
+    };
+    found.iter().map(stored).collect()
 }
 
 /// The occurrence that began a run.
@@ -159,7 +168,10 @@ async fn of_run(reader: &mut Connection, run: RunId) -> Result<Option<Occurrence
 async fn standing(connection: &mut Connection, key: &OccurrenceKey) -> Result<(Option<Fate>, bool), Failure> {
     let fate = recorded(&mut *connection, key).await?;
     let Some(Fate::Fired(run)) = fate else { return Ok((fate, false)) };
-    let progress: String = scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_one(connection).await?;
+    let progress: Option<String> =
+        scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_optional(connection).await?;
+    let what = || format!("the run of the occurrence of {} at {}", key.schedule, key.nominal);
+    let progress = progress.ok_or_else(|| LedgerError::Damaged { what: what() })?;
     Ok((fate, progress != PREPARING))
 }
 
@@ -226,7 +238,7 @@ async fn recorded(connection: &mut Connection, key: &OccurrenceKey) -> Result<Op
     row.map(|row| record(&row).map(|record| record.fate)).transpose()
 }
 
-fn record(row: &Record) -> Result<OccurrenceRecord, Failure> {
+pub(super) fn record(row: &Record) -> Result<OccurrenceRecord, Failure> {
     let (schedule, nominal) = (row.try_get("schedule")?, row.try_get("nominal")?);
     let key = OccurrenceKey { schedule, nominal, zone: row.try_get("zone")? };
     let at = instant(row.try_get("at")?)?;
@@ -239,7 +251,7 @@ fn record(row: &Record) -> Result<OccurrenceRecord, Failure> {
     Ok(OccurrenceRecord { key, at, fate })
 }
 
-fn schedule(row: &Record) -> Result<ArmedSchedule, Failure> {
+pub(super) fn schedule(row: &Record) -> Result<ArmedSchedule, Failure> {
     let schedule = ArmedSchedule {
         name: row.try_get("name")?,
         file: row.try_get("file")?,

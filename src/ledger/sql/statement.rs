@@ -31,6 +31,12 @@ pub(in crate::ledger) fn hexadecimal(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// What can be read of a text in a damaged record.
+pub(super) fn readable(record: &Record, column: &str) -> String {
+    let bytes: Vec<u8> = record.try_get_unchecked(column).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// A whole number of a record that is never large; databases have signed ones only.
 pub(super) fn small(record: &Record, column: impl ColumnIndex<Record>) -> Result<u32, Failure> {
     as_small(record.try_get(column)?)

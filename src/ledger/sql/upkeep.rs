@@ -6,10 +6,10 @@ use sqlx::Row as _;
 use super::change::Failure;
 use super::dialect::{self, Adapter, Connection};
 use super::look::look;
-use super::pace;
 use super::runs::instant;
 use super::statement::query;
-use crate::ledger::{AccountPace, Backup, LedgerFuture, Upkeep};
+use super::{damage, pace};
+use crate::ledger::{AccountPace, Backup, DamagedRecord, LedgerFuture, Upkeep};
 
 impl Upkeep for Adapter {
     fn place(&self) -> String {
@@ -23,6 +23,10 @@ impl Upkeep for Adapter {
 
     fn prove_sound(&self) -> LedgerFuture<'_, ()> {
         Box::pin(self.fit_for_sending())
+    }
+
+    fn damaged_records(&self) -> LedgerFuture<'_, Vec<DamagedRecord>> {
+        Box::pin(async move { look!(self, damage::damaged_records) })
     }
 
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {

@@ -186,23 +186,40 @@ async fn write_all(
     let mut waiting = Vec::with_capacity(LARGEST_COMMIT);
     while receiver.recv_many(&mut waiting, LARGEST_COMMIT).await > 0 {
         let began = Instant::now();
-        let committed = commit((&mut pen, &numbers, &place), &mut waiting).await;
+        let mut committed = commit_and_mark((&mut pen, &numbers, &place), &mut waiting).await;
         on_commit(began.elapsed());
-        // Whoever hears of a commit may build on it, so the mark knows of it first.
-        let followed = committed.and_then(|mark| pen.follow(mark));
-        let spent = followed.as_ref().err().filter(|error| Pen::is_spent(error)).cloned();
-        if let Some(error) = &spent {
-            failed.get_or_init(|| error.clone());
-        }
-        for change in waiting.drain(..) {
-            (change.acknowledge)(followed.clone());
+        let is_damage = committed.as_ref().is_err_and(LedgerError::concerns_records);
+        // A damaged record fails the change that needs it, and none of those that were gathered with it.
+        let alone = is_damage && waiting.len() > 1;
+        for mut change in waiting.drain(..) {
+            if alone && !is_over(&committed) {
+                committed = commit_and_mark((&mut pen, &numbers, &place), std::slice::from_mut(&mut change)).await;
+            }
+            (change.acknowledge)(committed.clone());
         }
         failpoint::pass("commit.heard");
-        if spent.is_some() {
+        if is_over(&committed) {
+            if let Err(error) = committed {
+                failed.get_or_init(|| error);
+            }
             break;
         }
     }
     pen.close().await;
+}
+
+/// Whether nothing is written after this.
+fn is_over(committed: &Result<(), LedgerError>) -> bool {
+    committed.as_ref().is_err_and(Pen::is_spent)
+}
+
+/// Commits changes. Whoever hears of a commit may build on it, so the mark knows of it first.
+async fn commit_and_mark(
+    (pen, numbers, place): (&mut Pen, &Numbers, &str),
+    changes: &mut [Change],
+) -> Result<(), LedgerError> {
+    let mark = commit((pen, numbers, place), changes).await?;
+    pen.follow(mark)
 }
 
 /// Applies changes in one transaction and counts the commit. On a failure all of them fail, those applied before too.

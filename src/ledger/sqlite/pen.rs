@@ -62,9 +62,9 @@ impl Pen {
         })
     }
 
-    /// Whether nothing may be written after this failure.
+    /// Whether nothing may be written after this failure. A damaged record is none: its transaction was taken back whole.
     pub(super) fn is_spent(error: &LedgerError) -> bool {
-        !matches!(error, LedgerError::Busy { .. })
+        !matches!(error, LedgerError::Busy { .. }) && !error.concerns_records()
     }
 
     /// Closes the file and its mark.

@@ -49,7 +49,7 @@ fn told(told: sqlx::Result<String>, path: &Path) -> Result<(), LedgerError> {
             let reason = if code == NO_MEMORY { "out of memory".to_owned() } else { told };
             Err(LedgerError::Storage { path: path.display().to_string(), reason })
         }
-        (told, _) => Err(LedgerError::Damaged { what: format!("its file ({told})") }),
+        (told, _) => Err(LedgerError::DamagedFile { reason: told.to_owned() }),
     }
 }
 

@@ -23,6 +23,7 @@ pub async fn planned_occurrence(ledger: &dyn Ledger, key: &OccurrenceKey) -> Res
         PlanOf::Campaign(planned) => planned.inputs.brief.name == key.schedule && planned.options.occurrence == wanted,
         PlanOf::Pending(_) => false,
     };
-    let plans = ledger.plans("").await?;
-    Ok(plans.into_iter().find(|plan| PlanOf::of(plan).is_ok_and(|of| is_of(&of))).map(|plan| plan.digest))
+    // A damaged plan is as good as none: its occurrence is not sent.
+    let plans = ledger.stored_plans().await?;
+    Ok(plans.into_iter().flatten().find(|plan| PlanOf::of(plan).is_ok_and(|of| is_of(&of))).map(|plan| plan.digest))
 }

@@ -131,6 +131,7 @@ fn words(event: &ScheduleEvent) -> String {
             format!("{} skipped after {before}: {}", occurrence.name(), reason.words())
         }
         ScheduleEvent::Changed { change, .. } => format!("changed: {change:?}"),
+        ScheduleEvent::Damaged { problem, .. } => format!("damaged: {problem}"),
     }
 }
 

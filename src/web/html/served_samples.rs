@@ -48,8 +48,9 @@ fn view(cell: &str) -> Json {
         "visitor": cell, "decides": true, "form": "mark", "zone": "Europe/Kyiv", "done": cell, "told": cell, "english": cell,
         "runs": [line], "more": 30, "reading": false,
         "schedules": [
-            { "name": cell, "path": "/schedules/sale", "state": "armed", "next": cell },
-            { "name": cell, "path": "/schedules/sale", "state": "paused", "next": null },
+            { "name": cell, "path": "/schedules/sale", "state": "armed", "problem": null, "next": cell },
+            { "name": cell, "path": "/schedules/sale", "state": "damaged", "problem": cell, "next": null },
+            { "name": cell, "path": "/schedules/sale", "state": "paused", "problem": null, "next": null },
         ],
         "calendar": calendar(Date::constant(2026, 12, 1), 31, &BTreeMap::from([(Date::constant(2026, 12, 3), vec![cell.to_owned()])])),
         "days": [{ "day": cell, "due": [due, due] }],
@@ -72,6 +73,8 @@ fn page(language: Language, template: &str, cell: &str) -> String {
     view["run"]["doubtful"] = view["run"]["counts"].clone();
     view["beyond"] = false.into();
     view["heading"] = "Nothing is here".into();
+    view["damaged"] = json!([{ "name": cell, "problem": cell }]);
+    view["opt_outs_problem"] = Json::Null;
     view["shown"] = json!({ "from": "51", "to": "100", "all": "161" });
     view["message"] = json!({ "messages": files_view(cell)["messages"] });
     match template {

@@ -14,7 +14,9 @@ use crate::audience::parse;
 use crate::domain::RowSet;
 use crate::ledger::Run;
 use crate::report::{DOUBTFUL, RunView, is_owned};
-use crate::runs::{self, Decision, OptOutTerms, Resolution, RowChoice, ScheduleOrder, blocking, change_armed};
+use crate::runs::{
+    self, Decision, OptOutTerms, Resolution, RowChoice, ScheduleOrder, blocking, change_armed, find_schedule,
+};
 
 /// The longest reason that somebody may give.
 const WHY: usize = 500;
@@ -91,10 +93,7 @@ pub(super) async fn resume(Path(name): Path<String>, Order(Told { look, .. }): O
 }
 
 async fn order_schedule(look: &Look, name: &str, word: &str, order: ScheduleOrder) -> Result<String, Refusal> {
-    let known = look.ledger().schedules().await?.into_iter().any(|armed| armed.name == name);
-    if !known {
-        return Err(Refusal::Unknown);
-    }
+    find_schedule(look.ledger(), name).await?.ok_or(Refusal::Unknown)?;
     keep(look, word, name).await?;
     change_armed(look.ledger(), name, order).await?;
     Ok(format!("/?done={word}"))

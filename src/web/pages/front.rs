@@ -13,6 +13,7 @@ use super::look::Look;
 use super::opt_outs::Counted;
 use super::refusal::Refusal;
 use super::run::{Count, counts, done};
+use crate::ledger::DamagedRun;
 use crate::report::RunView;
 use crate::runs::{ArmedState, ArmedView, armed_views, blocking};
 use crate::web::charts::{self, CalendarView};
@@ -31,6 +32,8 @@ struct View {
     /// What was just done.
     done: Option<String>,
     runs: Vec<RunLine>,
+    /// The runs whose records are damaged.
+    damaged: Vec<DamagedLine>,
     /// Where the next runs are; nothing at the end.
     more: Option<usize>,
     /// Whether runs are being read and take long.
@@ -40,6 +43,8 @@ struct View {
     calendar: Option<CalendarView>,
     days: Vec<Day>,
     opt_outs: Option<OptOuts>,
+    /// What of the suppression list is damaged.
+    opt_outs_problem: Option<String>,
     orders: Vec<OrderLine>,
 }
 
@@ -54,11 +59,20 @@ struct RunLine {
     counts: Vec<Count>,
 }
 
+/// A run that cannot be read.
+#[derive(Serialize)]
+struct DamagedLine {
+    name: String,
+    problem: String,
+}
+
 #[derive(Serialize)]
 struct ScheduleLine {
     name: String,
     path: String,
     state: &'static str,
+    /// What is damaged, in English.
+    problem: Option<String>,
     next: Option<String>,
 }
 
@@ -105,21 +119,29 @@ async fn view(look: &Look) -> Result<View, Refusal> {
     let from = look.query.get("from").and_then(|from| from.parse().ok()).unwrap_or(0_usize);
     let read = look.pages.views.latest().await?;
     let reading = read.is_none();
-    let views = read.unwrap_or_default();
+    let list = read.unwrap_or_default();
+    let views = &list.views;
+    let damaged = |run: &DamagedRun| DamagedLine { name: run.name.clone(), problem: run.error.damage() };
     let (armed, now) = (armed_views(&look.pages.adapters).await?, look.pages.now());
     let days = coming_days(look, &armed, now);
-    let counted = look.pages.opt_outs.read(&look.pages.adapters.ledger, now).await?;
+    let (counted, opt_outs_problem) = match look.pages.opt_outs.read(&look.pages.adapters.ledger, now).await {
+        Ok(counted) => (counted, None),
+        Err(error) if error.concerns_records() => (None, Some(error.damage())),
+        Err(error) => return Err(error.into()),
+    };
     let orders = look.pages.orders.clone();
     let orders = blocking(move || orders.latest(ORDERS)).await??;
     Ok(View {
         done: done(look),
         runs: views.iter().skip(from).take(RUNS).map(|view| run_line(look, view)).collect(),
+        damaged: list.damaged.iter().filter(|_| from == 0).map(damaged).collect(),
         more: (views.len() > from + RUNS).then_some(from + RUNS),
         reading,
         schedules: armed.iter().map(|armed| schedule_line(look, armed)).collect(),
         calendar: calendar(&days, now),
         days: days.into_values().collect(),
         opt_outs: counted.map(|counted| opt_outs(look, &counted)),
+        opt_outs_problem,
         orders: orders
             .into_iter()
             .map(|order| OrderLine { at: look.moment(order.at), by: order.by, order: order.order, of: order.of })
@@ -144,9 +166,10 @@ fn run_line(look: &Look, view: &RunView) -> RunLine {
 fn schedule_line(look: &Look, view: &ArmedView) -> ScheduleLine {
     let next = view.next.as_ref().filter(|_| view.state == ArmedState::Armed);
     ScheduleLine {
-        name: view.armed.name.clone(),
-        path: path(&view.armed.name),
+        name: view.name.clone(),
+        path: path(&view.name),
         state: view.state.word(),
+        problem: view.state.problem().map(str::to_owned),
         next: next.map(|next| look.words().moment_in_zone(&next.local())),
     }
 }
@@ -175,9 +198,9 @@ fn coming_days(look: &Look, armed: &[ArmedView], now: Timestamp) -> BTreeMap<Dat
     let mut due: Vec<(DateTime, &str)> = Vec::new();
     for view in armed.iter().filter(|view| view.state == ArmedState::Armed) {
         let Some(schedule) = &view.schedule else { continue };
-        let coming = schedule.after(now.max(view.armed.since)).map(|occurrence| occurrence.local().datetime());
+        let coming = schedule.after(now.max(view.since)).map(|occurrence| occurrence.local().datetime());
         let coming = coming.take_while(|local| local.date() < behind).take(MOST);
-        due.extend(coming.map(|local| (local, view.armed.name.as_str())));
+        due.extend(coming.map(|local| (local, view.name.as_str())));
     }
     due.sort_unstable();
     let mut days: BTreeMap<Date, Day> = BTreeMap::new();

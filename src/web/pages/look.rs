@@ -19,9 +19,9 @@ use super::fields::Fields;
 use super::refusal::{Message, Refusal};
 use super::visitors::Visitor;
 use crate::domain::Phone;
-use crate::ledger::{Ledger, Run, RunFilter};
+use crate::ledger::{Ledger, Run};
 use crate::report::zone_of;
-use crate::runs::blocking;
+use crate::runs::{blocking, find_stored};
 use crate::web::html::{Form, render, render_part};
 use crate::web::words::{Language, Words, zone_name};
 
@@ -170,8 +170,7 @@ impl Look {
     /// The run of a name such as `autumn-sale@3`; from then on times are told by its clock.
     pub(super) async fn run(&mut self, name: &str) -> Result<Run, Refusal> {
         let (campaign, _) = name.rsplit_once('@').ok_or(Refusal::Unknown)?;
-        let runs = self.ledger().runs(RunFilter::of_campaign(campaign)).await?;
-        let run = runs.into_iter().find(|run| run.name() == name).ok_or(Refusal::Unknown)?;
+        let run = find_stored(self.ledger(), (campaign, name)).await?.ok_or(Refusal::Unknown)?;
         self.zone = zone_of(self.ledger(), &run).await;
         Ok(run)
     }

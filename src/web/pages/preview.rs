@@ -12,7 +12,7 @@ use super::look::Look;
 use super::refusal::Refusal;
 use super::rows::Numbers;
 use crate::calendar::Occurrence;
-use crate::runs::{blocking, look_at_armed, thaw};
+use crate::runs::{blocking, find_schedule, look_at_armed, thaw};
 use crate::web::files::{FirstMessages, PreviewPage, PreviewView, Shown, preview_view};
 
 /// How many rows are shown.
@@ -57,8 +57,7 @@ async fn of(look: &mut Look, name: String) -> Result<OfRun, Refusal> {
 /// Of what is armed, as it is sent when it is due next.
 pub(super) async fn of_schedule(look: Look, Path(name): Path<String>) -> Response {
     let view = async {
-        let armed = look.ledger().schedules().await?.into_iter().find(|armed| armed.name == name);
-        let armed = armed.ok_or(Refusal::Unknown)?;
+        let armed = find_schedule(look.ledger(), &name).await?.ok_or(Refusal::Unknown)?;
         let schedule = look_at_armed(&look.pages.adapters, &armed).await?.ok();
         let next = schedule.and_then(|schedule| schedule.after(look.pages.now()).next());
         preview(&look, &PathBuf::from(armed.file), next, &format!("/schedules/{}/preview", encoded(&name))).await

@@ -27,7 +27,7 @@ fn kinds() -> BTreeMap<&'static str, Vec<String>> {
         ("note", owned(&["telegram", "voice", "hlr", "call/otp"])),
         ("reason", reasons()),
         ("state", owned(&State::ALL.map(State::name))),
-        ("pages-armed", owned(&["armed", "paused", "changed"])),
+        ("pages-armed", owned(&["armed", "paused", "changed", "damaged"])),
         ("pages-order", owned(&["stop", "pause", "resume", "suppress", "sent", "not-sent", "send-again"])),
         ("pages-done", owned(&["stop", "not-sending", "resolve", "pause", "resume", "suppress", "suppressed"])),
         ("pages-change", owned(&["found", "not_found", "unresolved", "sent", "not_sent", "send_again", "retry"])),

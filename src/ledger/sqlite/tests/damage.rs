@@ -36,7 +36,7 @@ async fn hold(ledger: &SqliteLedger) -> Hold {
 }
 
 fn damaged<T: std::fmt::Debug>(result: Result<T, LedgerError>) {
-    assert!(matches!(result, Err(LedgerError::Damaged { .. })), "{result:?}");
+    assert!(matches!(result, Err(LedgerError::Damaged { .. } | LedgerError::DamagedFile { .. })), "{result:?}");
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn a_table_that_lost_records_is_told_to_whoever_only_looks_and_is_looked_a
         judged
     };
     std::fs::write(&path, &lossy).unwrap();
-    assert!(matches!(judge().await, Some(LedgerError::Damaged { .. })));
+    assert!(matches!(judge().await, Some(LedgerError::DamagedFile { .. })));
     std::fs::write(&path, &sound).unwrap();
     assert!(judge().await.is_none());
     let checked = std::fs::read(path.with_extension("checked")).unwrap();
