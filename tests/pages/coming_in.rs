@@ -1,6 +1,9 @@
 //! Who gets the pages: whoever was given a link, and nobody else.
 
-use crate::support::{Browser, Folder, Gateway, Server, campaign, in_files};
+use serde_json::json;
+
+use crate::receipts::{Hooked, operations};
+use crate::support::{Browser, Folder, Gateway, Server, campaign, in_files, until};
 
 /// The pages of a run with its rows, with every way that leads to one.
 const PAGES: [&str; 6] =
@@ -175,4 +178,39 @@ fn no_log_holds_a_secret_or_a_number() {
     let orders_and_log = ended.stderr + &written;
     assert!(orders_and_log.contains("suppress") && !orders_and_log.contains("50100000"), "{orders_and_log}");
     assert!(!orders_and_log.contains("/enter/"), "{orders_and_log}");
+}
+
+#[test]
+fn damaged_file_of_visitors_closes_the_pages_and_not_the_webhooks() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(2).through(&gateway));
+    let sale = &hooked.sale;
+    sale.run(&[]).exits(0);
+    let delivered = json!({ "success": true, "status": "DELIVERED" }).to_string();
+    for damage in ["{", "[]", "null", ""] {
+        sale.write("state/visitors.json", damage);
+        let mut server = hooked.serve();
+        let listening = server.listening().clone();
+        assert!(listening["pages_closed"].as_str().is_some_and(|why| why.contains("delete it")), "{listening}");
+        let closed = Browser::stranger(&server).get("/");
+        assert_eq!(closed.status, 503);
+        assert!(closed.page().one("pre").text.contains("campaign serve list"));
+        assert!(!closed.body.contains("visitors.json"), "a stranger learns no path");
+        assert_eq!(hooked.tell(&operations(&gateway)[0], &delivered), 200);
+        sale.campaign(&["serve", "link", "--for", "Olha"]).exits(74).says("visitors.json").says("delete it");
+        server.is_up();
+        std::fs::remove_file(sale.path("state/visitors.json")).expect("removed");
+        assert_eq!(Browser::stranger(&server).get("/").status, 403, "a new link opens them");
+        server.end("TERM").exits(0);
+    }
+    assert_eq!(hooked.results().states(), ["delivered", "accepted"]);
+    // The same while it runs: who was let in is not let in without the file.
+    let server = hooked.serve();
+    let visitor = Browser::first(&server);
+    assert_eq!(visitor.get("/").status, 200);
+    sale.write("state/visitors.json", "{");
+    assert_eq!(visitor.get("/").status, 503);
+    assert_eq!(hooked.tell(&operations(&gateway)[1], &delivered), 200);
+    until("it is in the log", || server.stderr().contains("the pages are closed"));
+    drop(server);
 }

@@ -157,27 +157,45 @@ fn pages(context: &Context, args: &ServeArgs, adapters: Adapters, views: &Arc<Vi
 }
 
 /// The address of the pages with a link in it, for the person who starts the server; it lets them look. What is printed at a
-/// start is read by others too, so that a name decides only where somebody said so.
-fn first_link(context: &Context, address: SocketAddr, pages: Option<&Url>) -> Result<String, Failure> {
+/// start is read by others too, so that a name decides only where somebody said so. If nobody can be let in, the server says why
+/// and does everything else: receipts must not wait for the pages.
+fn first_link(context: &Context, address: SocketAddr, pages: Option<&Url>) -> Result<FirstLink, Failure> {
     let at = pages.map_or_else(|| format!("http://{}", reachable(address)), |url| url.origin().ascii_serialization());
     let (visitors, now) = (Visitors::of(&context.new_state()?), Timestamp::now());
-    visitors.listen_at(&at, now).map_err(|error| visitors::unwritable(&error))?;
-    visitors::link_at(&visitors, &at, (&person(), false), now)
+    let link = visitors.listen_at(&at, now).and_then(|()| visitors::link_at(&visitors, &at, (&person(), false), now));
+    Ok(match link {
+        Ok(url) => FirstLink { url, closed: None },
+        Err(error) => {
+            let closed = visitors::closed(context, &visitors, &error);
+            tracing::error!("the pages are closed: {closed}");
+            FirstLink { url: at, closed: Some(closed) }
+        }
+    })
+}
+
+/// Where the pages are, and why nobody can sign in to them, if nobody can.
+struct FirstLink {
+    url: String,
+    closed: Option<String>,
 }
 
 /// The first line: where it listens.
-fn tell(context: &Context, url: &str, address: SocketAddr, hooks: Option<SocketAddr>) {
+fn tell(context: &Context, FirstLink { url, closed }: &FirstLink, address: SocketAddr, hooks: Option<SocketAddr>) {
     if context.output.json {
         let hooks = hooks.map(|address| format!("http://{}", reachable(address)));
-        let listening = json!({ "url": url, "hooks": hooks, "listen": address, "pid": std::process::id() });
+        let mut listening = json!({ "url": url, "hooks": hooks, "listen": address, "pid": std::process::id() });
+        if let Some(closed) = closed {
+            listening["pages_closed"] = closed.as_str().into();
+        }
         context.output.object(&listening);
     } else {
         let hooks = hooks.map_or_else(
             || "receipts are not taken: no profile has `hook`".to_owned(),
             |address| format!("receipts on http://{}", reachable(address)),
         );
+        let closed = closed.as_ref().map(|_| "  the pages are closed, see above\n").unwrap_or_default();
         let next = context.output.command("serve link --for NAME --decide");
-        context.output.result(&format!("listening on {url}\n  {hooks}\nnext: {next}\n"));
+        context.output.result(&format!("listening on {url}\n  {hooks}\n{closed}next: {next}\n"));
     }
 }
 

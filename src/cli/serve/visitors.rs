@@ -22,12 +22,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Makes a link for somebody, to the server that began last.
 pub(super) fn link(context: &Context, args: &LinkArgs) -> Result<u8, Failure> {
     let (visitors, now) = (Visitors::of(&context.state()?), Timestamp::now());
-    let known = visitors.address().map_err(|error| unwritable(&error))?;
+    let known = visitors.address().map_err(|error| unwritable(context, &visitors, &error))?;
     let Some(address) = known else {
         let serve = context.output.command("serve");
         return Err(Failure::wrong(format!("no server ever began on this state folder; begin one: {serve}")));
     };
-    let url = link_at(&visitors, &address, (&args.name, args.decide), now)?;
+    let link = link_at(&visitors, &address, (&args.name, args.decide), now);
+    let url = link.map_err(|error| unwritable(context, &visitors, &error))?;
     if is_away(&address) {
         context.output.note(&format!("nobody listens at {address} now; the link is good once the server is there"));
     }
@@ -47,14 +48,14 @@ pub(super) fn link_at(
     address: &str,
     (name, decides): (&str, bool),
     now: Timestamp,
-) -> Result<String, Failure> {
-    let secret = visitors.invite(name, decides, now).map_err(|error| unwritable(&error))?;
-    Ok(format!("{address}/enter/{secret}"))
+) -> io::Result<String> {
+    Ok(format!("{address}/enter/{}", visitors.invite(name, decides, now)?))
 }
 
 /// Shows who may look.
 pub(super) fn list(context: &Context) -> Result<u8, Failure> {
-    let all = Visitors::of(&context.state()?).list(Timestamp::now()).map_err(|error| unwritable(&error))?;
+    let visitors = Visitors::of(&context.state()?);
+    let all = visitors.list(Timestamp::now()).map_err(|error| unwritable(context, &visitors, &error))?;
     if context.output.json {
         let objects: Vec<_> = all.iter().map(object).collect();
         context.output.object(&objects);
@@ -81,7 +82,8 @@ fn row(Invited { name, decides, links, sessions, until }: &Invited) -> [String; 
 /// Shows somebody out.
 pub(super) fn revoke(context: &Context, name: &str) -> Result<u8, Failure> {
     let visitors = Visitors::of(&context.state()?);
-    let revoked = visitors.revoke(name, Timestamp::now()).map_err(|error| unwritable(&error))?;
+    let revoked = visitors.revoke(name, Timestamp::now());
+    let revoked = revoked.map_err(|error| unwritable(context, &visitors, &error))?;
     if context.output.json {
         context.output.object(&json!({ "name": name, "revoked": revoked, "exit": exit::FINE }));
     } else if revoked == 0 {
@@ -100,6 +102,18 @@ fn is_away(address: &str) -> bool {
     !addresses.iter().any(|address| TcpStream::connect_timeout(address, PATIENCE).is_ok())
 }
 
-pub(super) fn unwritable(error: &io::Error) -> Failure {
-    Failure::storage(format!("who may look at the pages cannot be read or written in the state folder: {error}"))
+fn unwritable(context: &Context, visitors: &Visitors, error: &io::Error) -> Failure {
+    Failure::storage(closed(context, visitors, error))
+}
+
+/// Why nobody can sign in, and what to do about it.
+pub(super) fn closed(context: &Context, visitors: &Visitors, error: &io::Error) -> String {
+    let (file, link) = (visitors.file().display(), context.output.command("serve link --for NAME"));
+    let remedy = match error.kind() {
+        io::ErrorKind::InvalidData => {
+            format!("delete it, which signs everybody out, and make new links with `{link}`")
+        }
+        _ => "mend that".to_owned(),
+    };
+    format!("who may look at the pages cannot be read or written in `{file}`: {error}; {remedy}")
 }

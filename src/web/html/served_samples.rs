@@ -15,7 +15,8 @@ use crate::web::run_page::told;
 use crate::web::words::Language;
 
 /// The templates that are pages of a server.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
+    "pages/closed.html",
     "pages/stranger.html",
     "pages/entered.html",
     "pages/refused.html",

@@ -35,6 +35,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("run/report.html", include_str!("templates/run/report.html")),
     ("pages/shell.html", include_str!("templates/pages/shell.html")),
     ("pages/pieces.html", include_str!("templates/pages/pieces.html")),
+    ("pages/closed.html", include_str!("templates/pages/closed.html")),
     ("pages/stranger.html", include_str!("templates/pages/stranger.html")),
     ("pages/entered.html", include_str!("templates/pages/entered.html")),
     ("pages/refused.html", include_str!("templates/pages/refused.html")),

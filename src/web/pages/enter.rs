@@ -9,7 +9,7 @@ use axum::response::{Html, IntoResponse as _, Response};
 use serde_json::json;
 
 use super::Pages;
-use super::look::{language, stranger};
+use super::look::{closed, language, stranger};
 use super::refusal::Refusal;
 use super::told::Told;
 use super::visitors::SESSION;
@@ -37,8 +37,7 @@ pub(super) async fn enter(
         Ok(Some(entered)) => entered,
         Ok(None) => return stranger(language),
         Err(refusal) => {
-            tracing::error!("nobody is let in: {refusal:?}");
-            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+            return closed(language, &format!("{refusal:?}"));
         }
     };
     tracing::info!("{} comes in to the pages", visitor.name);

@@ -65,8 +65,17 @@ impl FromRequestParts<Arc<Pages>> for Look {
 
     async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
         let language = language(&parts.headers);
-        let Some(session) = pages.session_in(&parts.headers) else { return Err(stranger(language)) };
-        match pages.visitor(&session).await {
+        let Some(session) = pages.session_in(&parts.headers) else {
+            return Err(match pages.prove_open().await {
+                Ok(()) => stranger(language),
+                Err(why) => closed(language, &why),
+            });
+        };
+        let visitor = pages.visitor(&session).await;
+        if let Err(Refusal::Failed(why)) = &visitor {
+            return Err(closed(language, why));
+        }
+        match visitor {
             Ok(Some(visitor)) => Ok(Self {
                 pages: Arc::clone(pages),
                 visitor,
@@ -107,6 +116,13 @@ impl Pages {
         Ok(blocking(move || visitors.of_session(&session, now)).await??)
     }
 
+    /// Whether anybody could be let in.
+    async fn prove_open(&self) -> Result<(), String> {
+        let visitors = self.visitors.clone();
+        let proven = blocking(move || visitors.prove_readable()).await;
+        proven.map_err(|error| format!("{error:?}"))?.map_err(|error| error.to_string())
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         (self.adapters.clock)()
     }
@@ -127,6 +143,13 @@ pub(super) fn language(headers: &HeaderMap) -> Language {
 pub(super) fn stranger(language: Language) -> Response {
     let page = render(language, Form::Served, "pages/stranger.html", &serde_json::json!({}));
     (StatusCode::FORBIDDEN, page.map(Html).map_err(|error| error.to_string())).into_response()
+}
+
+/// What everybody sees while the file of those who may look cannot be read. It tells strangers no path of this machine.
+pub(super) fn closed(language: Language, why: &str) -> Response {
+    tracing::error!("the pages are closed, because who may look at them cannot be read: {why}");
+    let page = render(language, Form::Served, "pages/closed.html", &serde_json::json!({}));
+    (StatusCode::SERVICE_UNAVAILABLE, page.map(Html).map_err(|error| error.to_string())).into_response()
 }
 
 /// A refusal that needs no session to be told.

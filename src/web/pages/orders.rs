@@ -52,10 +52,11 @@ impl Orders {
     /// # Errors
     /// When the file cannot be read.
     pub(super) fn latest(&self, most: usize) -> io::Result<Vec<Order>> {
-        let text = match fs::read_to_string(&self.0) {
+        let bytes = match fs::read(&self.0) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             read => read?,
         };
+        let text = String::from_utf8_lossy(&bytes);
         Ok(text.lines().rev().filter_map(|line| serde_json::from_str(line).ok()).take(most).collect())
     }
 }
@@ -79,5 +80,9 @@ mod tests {
             orders.keep(&order(of)).unwrap();
         }
         assert_eq!(orders.latest(2).unwrap(), [order("c@1"), order("b@1")]);
+        let mut damaged = fs::read(&orders.0).unwrap();
+        damaged.splice(0..1, [0xff]);
+        fs::write(&orders.0, damaged).unwrap();
+        assert_eq!(orders.latest(9).unwrap(), [order("c@1"), order("b@1")], "the others are told");
     }
 }

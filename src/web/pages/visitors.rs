@@ -203,9 +203,26 @@ impl Visitors {
         })
     }
 
+    /// Whether the file can be read; without it nobody is let in.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn prove_readable(&self) -> io::Result<()> {
+        self.read().map(drop)
+    }
+
+    /// The file, for whoever has to remove a damaged one.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
     fn read(&self) -> io::Result<Book> {
         match fs::read(&self.file) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::other),
+            Ok(bytes) => {
+                let damaged = |error| io::Error::new(ErrorKind::InvalidData, format!("it is damaged: {error}"));
+                serde_json::from_slice(&bytes).map_err(damaged)
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Book::default()),
             Err(error) => Err(error),
         }
