@@ -14,7 +14,7 @@ use crate::delivery::Interrupt;
 use crate::ledger::{CopiedLedger, Ledger, LedgerError, PostgresAddress, PostgresLedger, SqliteLedger, StrayCopies};
 use crate::metrics::Metrics;
 use crate::report::stray_runs;
-use crate::runs::{Event, Launch};
+use crate::runs::{Event, Launch, unfamiliar_ledger_warning};
 
 /// The file of the ledger in the state folder.
 const LEDGER: &str = "ledger.sqlite";
@@ -157,9 +157,21 @@ impl Context {
             Chosen::Shared(address) => {
                 let ledger = PostgresLedger::open(&address, &self.new_state()?).await?;
                 ledger.newest()?;
+                // What is written from here on makes the mark, and with it the warning ends.
+                let warning = unfamiliar_ledger_warning(&ledger, Timestamp::now()).await?;
+                self.output.findings(warning.as_slice());
                 Ok(self.ledgers.keep(ledger.with_commits_told(on_commit)))
             }
         }
+    }
+
+    /// The ledger, for a command that asks the gateway and takes room of the account's rate for it, and changes nothing else.
+    /// This machine gets no mark by it: `check` warns where there is none.
+    pub(super) async fn asking_ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
+        let Chosen::Shared(address) = self.chosen()? else { return self.ledger().await };
+        let ledger = PostgresLedger::open(&address, &self.new_state()?).await?;
+        ledger.newest()?;
+        Ok(self.ledgers.keep(ledger.without_new_mark()))
     }
 
     /// The ledger for a launch; none is begun where another one may be put back.

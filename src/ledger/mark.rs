@@ -168,6 +168,16 @@ impl MarkFile {
         Ok(Self { file, written: 0 })
     }
 
+    /// A mark for this process alone, of which nothing is left when it ends.
+    ///
+    /// # Errors
+    /// When the system has no room for it.
+    pub(in crate::ledger) fn temporary(current: Mark) -> io::Result<Self> {
+        let mut mark = Self { file: tempfile::tempfile()?, written: 0 };
+        mark.write_both(current)?;
+        Ok(mark)
+    }
+
     /// Follows a commit.
     ///
     /// # Errors

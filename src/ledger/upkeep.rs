@@ -33,6 +33,11 @@ pub trait Upkeep: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
+    /// Whether this machine has no high-water mark of a ledger that other machines use: it could not tell an older copy of it.
+    fn is_unmarked(&self) -> bool {
+        false
+    }
+
     /// Keeps that a ledger that was a backup is the one that counts from now on.
     fn put_back(&self) -> LedgerFuture<'_, ()> {
         Box::pin(async { Ok(()) })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list};
+use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list, unfamiliar_ledger_warning};
 use crate::check::online::Cost;
 use crate::check::{
     against_includes, invalid_rows, list_form, notes, promised_receipts, unconfirmed_replica, until_over,
@@ -44,6 +44,9 @@ pub async fn check_campaign(
     findings.extend(until_over(&inputs.campaign, now));
     if let Some(ledger) = ledger.filter(|_| inputs.destination.is_live()) {
         findings.extend(unconfirmed_replica(ledger.unconfirmed_replicas().await?));
+    }
+    if let Some(ledger) = ledger.filter(|_| inputs.destination.remote().is_some()) {
+        findings.extend(unfamiliar_ledger_warning(ledger, now).await?);
     }
     if let Some(ledger) = ledger
         && let Err(refused) = refuse_start(ledger, inputs).await

@@ -77,6 +77,7 @@ mod templates;
 mod test_message;
 #[cfg(test)]
 mod tests;
+mod unfamiliar;
 mod whose;
 mod worker;
 
@@ -139,5 +140,6 @@ pub use suppress::{Import, OptOutTerms, import, numbers_in, suppress, unsuppress
 pub use target::OwnFiles;
 pub use templates::TemplateChange;
 pub use test_message::{TestMessage, test_message};
+pub use unfamiliar::unfamiliar_ledger_warning;
 pub use whose::{campaign_file, is_gone};
 pub use worker::{WorkEvent, WorkObserver, Worker};

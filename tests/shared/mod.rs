@@ -16,6 +16,7 @@ mod pooler;
 mod serving;
 #[cfg(target_os = "linux")]
 mod sleeping;
+mod unfamiliar;
 mod versions;
 mod workers;
 mod workers_and_database;

@@ -44,6 +44,7 @@ mod texts;
 mod too_many_invalid;
 mod two_scripts;
 mod unconfirmed_replica;
+mod unfamiliar_ledger;
 mod unfinished_text;
 mod unknown_zone;
 mod until_near;
@@ -81,6 +82,7 @@ pub use texts::{against_includes, against_texts};
 pub(super) use too_many_invalid::judge as too_many_invalid;
 pub(super) use two_scripts::slipped as slipped_word;
 pub use unconfirmed_replica::unconfirmed_replica;
+pub use unfamiliar_ledger::unfamiliar_ledger;
 pub use unknown_zone::{unknown_zones, zone_column};
 pub use until_near::until_near;
 pub use until_over::until_over;
@@ -98,6 +100,7 @@ static CAMPAIGN: &[&Rule] = &[
     &promised_receipts::RULE,
     &rate_limit::RULE,
     &unconfirmed_replica::RULE,
+    &unfamiliar_ledger::RULE,
     &until_near::RULE,
     &whatsapp_route::RULE,
 ];

@@ -237,7 +237,7 @@ async fn online(
         return Ok(Online { money: None, figures: Figures::default() });
     };
     let cost = Cost::of(profile, &inputs.campaign.brief, &survey.by_size, &survey.planned_rows());
-    let adapters = context.adapters(context.ledger().await?)?;
+    let adapters = context.adapters(context.asking_ledger().await?)?;
     let answer = ask_online(&adapters, (inputs, profile), cost).await?;
     let online = Online::of(&answer);
     findings.extend(answer.findings);

@@ -17,7 +17,7 @@ use super::seen::Seen;
 use super::sql::statement::scalar;
 use super::sql::{Failure, Now, Numbers, OnCommit, Writer};
 use super::{adoption, opening, schema, transaction};
-use crate::ledger::mark::MarkFile;
+use crate::ledger::mark::{MarkFile, MarkReading};
 use crate::ledger::{LedgerError, mark};
 
 /// The ledger in a PostgreSQL database.
@@ -39,6 +39,10 @@ pub struct PostgresLedger {
     /// Why nothing may be sent with this ledger, nor anything be written to it.
     stale: Option<LedgerError>,
     seen: Seen,
+    /// Whether this machine had no mark when the ledger was opened.
+    unmarked: bool,
+    /// Whether this machine gets a mark when something is written.
+    leaves_mark: bool,
 }
 
 impl PostgresLedger {
@@ -95,6 +99,8 @@ impl PostgresLedger {
             heard: Arc::new(heard),
             stale,
             seen: Seen::new(standing.mark),
+            unmarked: known == MarkReading::Nothing,
+            leaves_mark: true,
         })
     }
 
@@ -126,6 +132,18 @@ impl PostgresLedger {
     #[must_use]
     pub fn with_commits_told(self, on_commit: OnCommit) -> Self {
         Self { on_commit, ..self }
+    }
+
+    /// The same, which makes no mark where there is none. Whoever only asks must not hide that this machine knows nothing of the
+    /// ledger yet.
+    #[must_use]
+    pub fn without_new_mark(self) -> Self {
+        Self { leaves_mark: false, ..self }
+    }
+
+    /// Whether this machine had no mark when the ledger was opened.
+    pub(super) fn has_no_mark(&self) -> bool {
+        self.unmarked
     }
 
     /// Opens the ledger at an address as the one that counts from now on, whatever the mark says, because a person says so.
@@ -201,7 +219,11 @@ impl PostgresLedger {
         let (connection, turn) = self.told(first.await.map_err(Failure::Sql))?;
         self.seen.take_in(&self.place, seen, turn.mark)?;
         pen::no_doubt(&self.place, turn.succession)?;
-        let mark = MarkFile::open(&self.mark, turn.mark).map_err(unmarked)?;
+        let mark = match self.leaves_mark || self.mark.exists() {
+            true => MarkFile::open(&self.mark, turn.mark),
+            false => MarkFile::temporary(turn.mark),
+        };
+        let mark = mark.map_err(unmarked)?;
         self.told(connection.close().await.map_err(Failure::Sql))?;
         Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), (mark, turn.mark), Arc::clone(&self.heard)))
     }

@@ -41,6 +41,10 @@ impl Upkeep for Adapter {
         Box::pin(async move { look!(self, backup) })
     }
 
+    fn is_unmarked(&self) -> bool {
+        self.has_no_mark()
+    }
+
     fn put_back(&self) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(|connection, now| {
             Box::pin(async move {

@@ -127,6 +127,12 @@ impl SqliteLedger {
         self.stale.clone().map_or(Ok(()), Err)
     }
 
+    /// A file without its mark is refused.
+    #[expect(clippy::unused_self, reason = "other databases may have no mark here")]
+    pub(super) fn has_no_mark(&self) -> bool {
+        false
+    }
+
     /// Why what this ledger says is not to be believed, as far as a quick look tells; nothing if it is.
     pub async fn unsound(&self) -> Option<LedgerError> {
         match self.newest() {
