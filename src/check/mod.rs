@@ -10,6 +10,7 @@ mod column;
 mod empty_cells;
 mod odd;
 pub mod online;
+mod opted_out_cells;
 mod parallel;
 mod prepare;
 mod recipe;
@@ -21,13 +22,14 @@ mod zones;
 pub use column::Column;
 pub use empty_cells::EmptyCells;
 pub use odd::{Comparison, OddRows, OddRowsByColumn, Oddity};
+pub use opted_out_cells::{OptedOutCells, Values};
 pub use parallel::{cores, ordered};
 pub use prepare::{CompiledCampaign, Texts, edition, prepare, settings, text_problems};
 pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
     against_includes, against_profile, against_texts, costly_characters, empty_cells, invalid_rows, inverted_zones,
-    landlines, list_form, notes, odd_rows, over_limits, promised_receipts, rows_within, unconfirmed_replica,
-    unfamiliar_ledger,
+    landlines, list_form, notes, odd_rows, opted_out_rows, over_limits, promised_receipts, rows_within,
+    unconfirmed_replica, unfamiliar_ledger,
     unfilled_notice, unknown_zones, until_near, until_over, zone_column,
 };
 pub(crate) use survey::sms_parts;

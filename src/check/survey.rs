@@ -10,6 +10,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::column::{Column, columns};
 use super::empty_cells::{EmptyCells, EmptyUses};
 use super::odd::{Comparison, Odd, OddRowsByColumn, Watch, take_in};
+use super::opted_out_cells::OptedOutCells;
 use super::parallel::{cores, ordered};
 use super::prepare::CompiledCampaign;
 use super::recipe::{Composed, Composer, Uncomposed};
@@ -90,6 +91,8 @@ pub struct Survey {
     pub rows_within: RoaringBitmap,
     /// The rows to be sent to whose cell in the column of zones names none.
     pub zones: Zones,
+    /// The rows to be sent to whose cells say that their people opted out, for each such column that `where` does not use.
+    pub opted_out: Vec<OptedOutCells>,
     /// How many people a new round for everybody would go to.
     pub everybody: u64,
     /// The first messages that would be sent, three at most.
@@ -201,6 +204,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     let zones = zones.transpose()?;
     let used = recipe.columns().into_iter().chain(zones).collect();
     let columns = columns(reader.header(), &used);
+    let opted_out = OptedOutCells::of_columns(&columns, recipe.condition.as_ref());
     let mut damage = None;
     let produce = || {
         let mut chunk = Chunk::new();
@@ -232,7 +236,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
         let within: Vec<Row> = within.map(|record| record.row).collect();
         (chunk, examined, within)
     };
-    let mut tally = Tally::default();
+    let mut tally = Tally { opted_out, ..Tally::default() };
     let mut composer = recipe.composer();
     ordered(
         cores(),
@@ -243,6 +247,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
             tally.rows_within.extend(within.iter().map(|row| row.get()));
             for (record, examined) in chunk.iter().zip(examined) {
                 let Some(phone) = tally.add(terms, record.row, examined) else { continue };
+                tally.opted_out.iter_mut().for_each(|cells| cells.add(record.row, record.fields));
                 if let Some(zones) = zones {
                     tally.zones.add(record.row, record.fields.get(zones).trim());
                 }
@@ -298,6 +303,7 @@ struct Tally {
     landlines: RoaringBitmap,
     rows_within: RoaringBitmap,
     zones: Zones,
+    opted_out: Vec<OptedOutCells>,
     odd: OddRowsByColumn,
     everybody: u64,
     firsts: Vec<First>,
@@ -377,6 +383,7 @@ impl Tally {
             landlines: self.landlines,
             rows_within: self.rows_within,
             zones: self.zones,
+            opted_out: self.opted_out,
             everybody: self.everybody,
             firsts: self.firsts,
             odd: self.odd,

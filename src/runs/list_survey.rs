@@ -10,7 +10,8 @@ use super::inputs::Includes;
 use super::{Error, Event, Inputs, Observer, already_sent, blocking, capped, opted_out};
 use crate::check::online::Cost;
 use crate::check::{
-    Excluded, Survey, costly_characters, empty_cells, inverted_zones, landlines, odd_rows, over_limits, rows_within,
+    Excluded, Survey, costly_characters, empty_cells, inverted_zones, landlines, odd_rows, opted_out_rows, over_limits,
+    rows_within,
     unknown_zones, until_near,
 };
 use crate::finding::Finding;
@@ -45,6 +46,7 @@ impl ListSurvey {
     #[must_use]
     pub fn warnings(&self, inputs: &Inputs, now: Timestamp) -> Vec<Finding> {
         let mut findings = self.of_files.clone();
+        findings.extend(opted_out_rows(&self.survey, &inputs.campaign.brief));
         findings.extend(rows_within(&self.survey));
         findings.extend(landlines(&self.survey));
         findings.extend(empty_cells(&self.survey, &inputs.campaign.places));

@@ -2,5 +2,6 @@
 
 mod empty_cells;
 mod forms;
+mod opted_out;
 mod people;
 mod texts;

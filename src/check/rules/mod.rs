@@ -31,6 +31,7 @@ mod nobody_meant;
 mod notify_text;
 mod odd_rows;
 mod online_unknown;
+mod opted_out_rows;
 mod over_limits;
 mod placeholder_value;
 mod promised_receipts;
@@ -73,6 +74,7 @@ pub use notify_text::unfilled_notice;
 pub use odd_rows::odd_rows;
 pub use online_unknown::RULE as ONLINE_UNKNOWN;
 pub(super) use online_unknown::judge as online_unknown;
+pub use opted_out_rows::opted_out_rows;
 pub use over_limits::over_limits;
 pub use promised_receipts::promised_receipts;
 pub use row_within::rows_within;
@@ -128,6 +130,7 @@ static PEOPLE: &[&Rule] = &[
     &landline::RULE,
     &list_form::RULE,
     &nobody_meant::RULE,
+    &opted_out_rows::RULE,
     &over_limits::RULE,
     &placeholder_value::RULE,
     &row_within::RULE,

@@ -1,0 +1,112 @@
+//! A list that records opt-outs in a column is not sent to without a warning.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::support::{Draft, Folder, Terminal, campaign, live, phone};
+
+/// A list of people with these cells under this header.
+fn list(header: &str, cells: &[&str]) -> String {
+    let mut list = format!("phone,name,{header}\n");
+    for (row, cell) in cells.iter().enumerate() {
+        writeln!(list, "{},Person {row},{cell}", phone(row + 2)).expect("a string");
+    }
+    list
+}
+
+/// A campaign to these people.
+fn clients(header: &str, cells: &[&str]) -> Draft {
+    campaign().with_list(&list(header, cells))
+}
+
+/// The warnings about recipients who opted out, each with its help.
+fn warnings(sale: &Folder) -> Vec<(String, String)> {
+    let findings = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["findings"].clone();
+    let findings = findings.as_array().expect("a list").iter().filter(|finding| finding["rule"] == "opted-out-rows");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    findings.map(|finding| (text(&finding["message"]), text(&finding["help"]))).collect()
+}
+
+#[test]
+fn column_with_opt_outs_is_named_with_its_remedy() {
+    for (header, cells, rows, condition) in [
+        ("status", ["paid", "unsubscribed", "active", "unsubscribed"], "2 rows", "status != \"unsubscribed\""),
+        (
+            "status",
+            ["paid", "Unsubscribed", "active", "opted out"],
+            "2 rows",
+            "not (status in [\"Unsubscribed\", \"opted out\"])",
+        ),
+        ("opt_out", ["no", "yes", "", "no"], "row 3", "opt_out != \"yes\""),
+        ("consent", ["yes", "no", "yes", "yes"], "row 3", "consent != \"no\""),
+        ("do_not_sms", ["0", "1", "0", "0"], "row 3", "do_not_sms != \"1\""),
+        ("unsubscribed_at", ["", "2026-05-01", "", ""], "row 3", "unsubscribed_at != \"2026-05-01\""),
+        ("статус", ["оплачено", "відписаний", "", ""], "row 3", "recipient[\"статус\"] != \"відписаний\""),
+        ("згода", ["так", "ні", "так", "так"], "row 3", "recipient[\"згода\"] != \"ні\""),
+        ("не турбувати", ["ні", "так", "ні", ""], "row 3", "recipient[\"не турбувати\"] != \"так\""),
+        ("отписан", ["нет", "да", "нет", ""], "row 3", "recipient[\"отписан\"] != \"да\""),
+    ] {
+        let sale = clients(header, &cells).write();
+        let found = warnings(&sale);
+        let [(message, help)] = found.as_slice() else { panic!("{header}: {found:?}") };
+        assert!(message.contains(&format!("`{header}`")) && message.contains(rows), "{message}");
+        assert!(help.contains(&format!("`where: {condition}`")), "{help}");
+        clients(header, &cells).recipients(&format!("where: {condition}")).rewrite(&sale);
+        assert_eq!(warnings(&sale), [], "{header}");
+        let counts = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["counts"].clone();
+        let opted_out = if rows == "2 rows" { 2 } else { 1 };
+        assert_eq!((&counts["planned"], &counts["skipped"]), (&(4 - opted_out).into(), &opted_out.into()), "{header}");
+    }
+}
+
+#[test]
+fn many_dates_are_excluded_by_the_empty_cell() {
+    let dates: Vec<String> = (1..10).map(|day| format!("2026-05-0{day}")).collect();
+    let cells: Vec<&str> = [""].into_iter().chain(dates.iter().map(String::as_str)).collect();
+    let found = warnings(&clients("unsubscribed_at", &cells).write());
+    assert!(found[0].0.contains("9 rows") && found[0].1.contains("`where: unsubscribed_at == \"\"`"), "{found:?}");
+}
+
+#[test]
+fn other_columns_give_no_warning_about_opt_outs() {
+    for (header, cells) in [
+        ("status", ["active", "paid", "", "new"]),
+        ("consent", ["yes", "yes", "YES", "true"]),
+        ("stop_name", ["yes", "Central", "1", ""]),
+        ("opt_out", ["no", "", "0", "false"]),
+        ("email_opt_out", ["yes", "yes", "no", ""]),
+        ("order status", ["unsubscribed", "", "", ""]),
+    ] {
+        assert_eq!(warnings(&clients(header, &cells).write()), [], "{header}");
+    }
+}
+
+#[test]
+fn warning_counts_only_rows_that_are_planned() {
+    let cells = ["no", "yes", "yes", "yes"];
+    let sale = clients("opt_out", &cells).recipients("suppress: [stop.csv]");
+    let sale = sale.write();
+    sale.write("stop.csv", &format!("phone\n{}\n", phone(3)));
+    assert!(warnings(&sale)[0].0.contains("2 rows"), "{:?}", warnings(&sale));
+    sale.write("stop.csv", &format!("phone\n{}\n{}\n{}\n", phone(3), phone(4), phone(5)));
+    assert_eq!(warnings(&sale), []);
+    let other = clients("opt_out", &cells).recipients("where: name != \"Person 1\"").write();
+    let found = warnings(&other);
+    assert!(found[0].0.contains("2 rows") && found[0].1.contains("`and opt_out != \"yes\"`"), "{found:?}");
+    let service = clients("opt_out", &cells).top("purpose: service").write();
+    assert_eq!(warnings(&service), [], "an opt-out does not hold back service messages");
+}
+
+#[test]
+fn plan_preview_and_prompt_warn_before_the_first_message() {
+    let sale = live();
+    sale.write("sale.csv", &list("status", &["", "unsubscribed", ""]));
+    let warning = "the column `status` marks recipients as opted out (`unsubscribed`), and the campaign would send to them: row 3";
+    sale.campaign(&["plan", "sale.yaml"]).exits(0).says(&format!("warning[opted-out-rows]: {warning}"));
+    sale.campaign(&["preview", "sale.yaml"]).exits(0).says(warning);
+    let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline"]));
+    asked.shows(&format!("warning: {warning}")).shows("type the number of recipients (3)").types("no");
+    asked.finish().exits(2);
+    sale.campaign(&["explain", "opted-out-rows"]).exits(0).says("suppression list");
+}
