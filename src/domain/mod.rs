@@ -47,7 +47,7 @@ pub use id::{IdRange, MessageId, MsgId};
 pub use list_form::{Delimiter, ListForm};
 pub use occasion::Occasion;
 pub use operation::{Operation, OperationKind};
-pub use opt_out::{MOST_OPT_OUT_WORDS, OptOutWords};
+pub use opt_out::{MOST_OPT_OUT_WORDS, OptOutWords, ReplyReading};
 pub use opt_out_column::{OptOutColumn, OptOutState, opt_out_state};
 pub use outcome::Outcome;
 pub use phone::Phone;

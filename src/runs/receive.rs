@@ -125,7 +125,8 @@ impl Receiver {
         if !run.live {
             return Ok(None);
         }
-        let said = receipt.replies.iter().find_map(|reply| Some((reply.at, self.words.find(&reply.text)?)));
+        let read = |text| self.words.read(text, run.heed.purpose).opt_out();
+        let said = receipt.replies.iter().find_map(|reply| Some((reply.at, read(&reply.text)?)));
         let Some((at, word)) = said else { return Ok(None) };
         let Some(who) = self.ledger.sent_to(run.key, row).await? else { return Ok(None) };
         let reach = if run.heed.loopback { Reach::LoopbackGateways } else { Reach::AllGateways };

@@ -148,7 +148,7 @@ async fn opting_out(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> 
     let (words, mut people) = (OptOutWords::default(), 0);
     let mut receipts = ReceiptWalk::over(ledger, run.key, run.last_row());
     while let Some(told) = receipts.next().await? {
-        let opts_out = |reply: &RecipientReply| words.find(&reply.text).is_some();
+        let opts_out = |reply: &RecipientReply| words.read(&reply.text, run.heed.purpose).opt_out().is_some();
         people +=
             told.iter().filter(|(_, kept)| kept.iter().any(|kept| kept.receipt.replies.iter().any(opts_out))).count()
                 as u64;

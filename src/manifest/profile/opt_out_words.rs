@@ -1,4 +1,4 @@
-//! The file of words by which people opt out, besides those that everybody knows.
+//! The file of further words by which people opt out.
 
 use std::ops::Range;
 use std::path::Path;
@@ -42,15 +42,12 @@ fn read_words(path: &Path) -> LoadedFile<Vec<String>> {
                 let help = "write what it begins with: what stands behind it in a short reply does not matter";
                 report.at(&span, Finding::new(&rules::OPT_OUT_WORDS, what).help(help));
             }
-            _ => match known.find(word) {
+            _ => match known.covering(word) {
                 Some(same) => {
                     let what =
                         if same == word { "is known already".to_owned() } else { format!("is `{same}` already") };
                     let finding = Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` {what}")).as_warning();
-                    report.at(
-                        &span,
-                        finding.help("remove it: case, look-alike letters and words behind it do not matter"),
-                    );
+                    report.at(&span, finding.help("remove it: case and look-alike letters do not matter"));
                 }
                 None => {
                     known = known.with([word.to_owned()]);

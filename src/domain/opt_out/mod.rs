@@ -1,0 +1,238 @@
+//! Replies by which people opt out. Pure.
+//!
+//! A built-in opt-out counts only if the whole reply consists of it, politeness and words about the messages: "Please stop
+//! sending me sms" opts out, "stop by tomorrow" does not. A person has to read what only looks like an opt-out.
+
+#[cfg(test)]
+mod corpus_tests;
+mod english;
+mod europe;
+mod grammar;
+mod tokens;
+mod ukrainian_russian;
+
+use std::borrow::Cow;
+
+use self::grammar::{GRAMMAR, Verdict};
+use self::tokens::plain_words;
+use super::Purpose;
+
+/// The most words of a reply that only begins with a further word, and of such a word.
+pub const MOST_OPT_OUT_WORDS: usize = 3;
+
+/// The opt-outs that a receiver of replies knows: the built-in ones, and further words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OptOutWords {
+    /// Each further word as it is written, and as its words are compared.
+    further: Vec<(String, Vec<String>)>,
+}
+
+/// What a reply is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplyReading<'w> {
+    /// An opt-out, with the word or phrase as the tables write it.
+    OptOut(Cow<'w, str>),
+    /// It looks like an opt-out and can mean something else.
+    Unclear,
+    /// Anything else.
+    Other,
+}
+
+impl<'w> ReplyReading<'w> {
+    /// The word or phrase of an opt-out.
+    #[must_use]
+    pub fn opt_out(self) -> Option<Cow<'w, str>> {
+        match self {
+            Self::OptOut(phrase) => Some(phrase),
+            Self::Unclear | Self::Other => None,
+        }
+    }
+}
+
+impl OptOutWords {
+    /// The same with these words; a word without a letter or a digit is left out.
+    #[must_use]
+    pub fn with(mut self, words: impl IntoIterator<Item = String>) -> Self {
+        let compared = words.into_iter().map(|word| (plain_words(&word).collect::<Vec<_>>(), word));
+        self.further.extend(compared.filter(|(words, _)| !words.is_empty()).map(|(words, word)| (word, words)));
+        self
+    }
+
+    /// The number of words of a text, as further words are compared.
+    #[must_use]
+    pub fn count(text: &str) -> usize {
+        plain_words(text).count()
+    }
+
+    /// What a reply is to a message with this purpose.
+    ///
+    /// Some opt-outs, such as CANCEL, can mean an order or an appointment in replies to service messages.
+    #[must_use]
+    pub fn read(&self, reply: &str, purpose: Purpose) -> ReplyReading<'_> {
+        if let Some(word) = self.further(reply) {
+            return ReplyReading::OptOut(word.into());
+        }
+        match GRAMMAR.judge(reply) {
+            Verdict::OptOut(phrase) => ReplyReading::OptOut(phrase.into()),
+            Verdict::MarketingOptOut(phrase) if purpose.is_marketing() => ReplyReading::OptOut(phrase.into()),
+            Verdict::MarketingOptOut(_) | Verdict::Unclear => ReplyReading::Unclear,
+            Verdict::Other => ReplyReading::Other,
+        }
+    }
+
+    /// The word that makes another further word needless: one of those, or a built-in opt-out of one word.
+    #[must_use]
+    pub fn covering(&self, word: &str) -> Option<&str> {
+        self.further(word).or_else(|| GRAMMAR.command(word))
+    }
+
+    /// The further word that a reply is, or that it begins with if it is short.
+    fn further(&self, reply: &str) -> Option<&str> {
+        let longest = self.further.iter().map(|(_, words)| words.len()).max()?;
+        let reply: Vec<String> = plain_words(reply).take(longest.max(MOST_OPT_OUT_WORDS) + 1).collect();
+        let is_it =
+            |words: &Vec<String>| reply == *words || reply.len() <= MOST_OPT_OUT_WORDS && reply.starts_with(words);
+        self.further.iter().find(|(_, words)| is_it(words)).map(|(word, _)| word.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::tokens::latin;
+    use super::*;
+
+    fn is_opt_out(reply: &str) -> bool {
+        OptOutWords::default().read(reply, Purpose::Marketing).opt_out().is_some()
+    }
+
+    #[test]
+    fn requests_to_stop_opt_out_and_sentences_about_else_do_not() {
+        for reply in [
+            "STOP",
+            " sTop!!! ",
+            "Stop. Thank you",
+            "stop it now",
+            "Please stop",
+            "stop sending me sms",
+            "opt-out",
+            "🛑",
+            "🛑 STOP",
+            "S T O P",
+            "s. t. o. p.",
+            "s\u{200b}top",
+            "С\u{301}ТОП",
+            "St0p",
+            "сtop",
+            "SТОП",
+            "«Стоп»",
+            "cancel please",
+            "Відпишіть мене",
+            "не пишіть",
+            "отпишите меня",
+            "ARRÊT",
+            "ΔΙΑΚΟΠΗ",
+        ] {
+            assert!(is_opt_out(reply), "{reply:?}");
+        }
+        for reply in [
+            "",
+            "  ",
+            "...",
+            "yes",
+            "Please do not stop sending",
+            "I will stop by at five",
+            "Cancel my order",
+            "nonstop",
+            "не стоп",
+            "Стоп це було дуже смачно",
+            "Opt in",
+            "stop?",
+            "stop calling, sms me",
+            "stop texting, call me",
+            "don't call me, text me",
+            "відпишіть мені",
+            "відпишіть будь ласка мені",
+        ] {
+            assert!(!is_opt_out(reply), "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn opt_outs_that_can_mean_an_order_do_not_count_for_service() {
+        let words = OptOutWords::default();
+        let read = |reply, purpose| words.read(reply, purpose);
+        for (reply, phrase) in [("Cancel", "CANCEL"), ("відміна", "ВІДМІНА"), ("END", "END"), ("CANCELLA", "CANCELLA")]
+        {
+            assert_eq!(read(reply, Purpose::Marketing), ReplyReading::OptOut(phrase.into()));
+            assert_eq!(read(reply, Purpose::Service), ReplyReading::Unclear);
+        }
+        assert_eq!(read("Скасувати", Purpose::Marketing), ReplyReading::Unclear);
+        assert_eq!(read("stop", Purpose::Service), ReplyReading::OptOut("STOP".into()));
+    }
+
+    #[test]
+    fn opt_out_is_named_as_the_tables_have_it() {
+        for (reply, phrase) in [
+            ("cтоп, дякую", "СТОП"),
+            ("opt-out", "OPT OUT"),
+            ("stop spamming me", "STOP SPAMMING"),
+            ("будь ласка, не шліть мені смс", "НЕ ШЛІТЬ СМС"),
+            ("unsubcribe", "UNSUBSCRIBE"),
+        ] {
+            let words = OptOutWords::default();
+            assert_eq!(words.read(reply, Purpose::Marketing), ReplyReading::OptOut(phrase.into()));
+        }
+    }
+
+    #[test]
+    fn further_words_opt_out_at_the_beginning_of_short_replies() {
+        let words = OptOutWords::default().with(["Godi".to_owned(), "не пишіть".to_owned(), " … ".to_owned()]);
+        let found = |reply| words.read(reply, Purpose::Service).opt_out();
+        assert_eq!(found("GODI").as_deref(), Some("Godi"));
+        assert_eq!(found("Godi, my friend").as_deref(), Some("Godi"));
+        assert_eq!(found("Godi, my dear friend"), None);
+        assert_eq!(found("НЕ ПИШІТЬ нам").as_deref(), Some("не пишіть"));
+        assert_eq!((found("STOP"), found(""), found("хочу")), (Some("STOP".into()), None, None));
+        assert_eq!(
+            (words.covering("Стоп"), words.covering("GODI now"), words.covering("cancel")),
+            (Some("СТОП"), Some("Godi"), None)
+        );
+    }
+
+    /// A letter as it is, in the other case, or as one that looks the same.
+    fn disguises(letter: char) -> Vec<char> {
+        let same = (' '..='\u{52f}').filter(|other| latin(*other) == latin(letter) && other.is_alphabetic());
+        let same: Vec<char> = same.chain([letter]).collect();
+        let lower =
+            same.iter().flat_map(|letter| letter.to_lowercase()).filter(|lower| lower.to_uppercase().count() == 1);
+        same.iter().copied().chain(lower).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn each_command_is_found_however_its_letters_are_written(
+            chosen in any::<prop::sample::Index>(), picks in prop::collection::vec(any::<prop::sample::Index>(), 64),
+            before in "[ .,!\"«(-]{0,4}", behind in "[ .,!\"»)-]{0,4}",
+        ) {
+            let all: Vec<&str> = GRAMMAR.commands().collect();
+            let word = chosen.get(&all);
+            let written: String = word.chars().zip(&picks).map(|(letter, pick)| *pick.get(&disguises(letter))).collect();
+            let reply = format!("{before}{written}{behind}");
+            prop_assert!(is_opt_out(&reply), "{:?} for {}", reply, word);
+        }
+
+        #[test]
+        fn unknown_word_beside_an_opt_out_leaves_it_to_a_person(word in "[qxz]{3,9}", before: bool) {
+            let reply = if before { format!("{word} stop") } else { format!("stop {word}") };
+            let words = OptOutWords::default();
+            prop_assert_eq!(words.read(&reply, Purpose::Marketing), ReplyReading::Unclear);
+        }
+
+        #[test]
+        fn any_text_is_read(reply in "\\PC{0,400}") {
+            let _ = is_opt_out(&reply);
+        }
+    }
+}
