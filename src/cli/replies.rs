@@ -10,12 +10,17 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::screen::{Screen, Syntax};
+use crate::finding::one_line;
+use crate::ledger::{Ledger, Run};
 use crate::private::{self, Existing};
-use crate::report::{ResultsError, write_replies};
+use crate::report::{ResultsError, UnclearReply, thousands, unclear_replies, write_replies};
 use crate::runs::Error;
 
 pub(super) async fn replies(context: &Context, args: RepliesArgs) -> Result<u8, Failure> {
     let (ledger, run) = context.named_run(&args.run).await?;
+    if args.review {
+        return review(context, ledger.as_ref(), &run).await;
+    }
     let Some(path) = args.out.filter(|out| out.as_os_str() != "-") else {
         let out = BufWriter::new(Screen::of(Syntax::Csv));
         return match write_replies(ledger.as_ref(), &run, out).await {
@@ -40,5 +45,35 @@ pub(super) async fn replies(context: &Context, args: RepliesArgs) -> Result<u8, 
     } else {
         context.output.done(&format!("replies to {}: {count}, in {}\n", run.name(), path.display()), exit::FINE);
     }
+    Ok(exit::FINE)
+}
+
+/// Shows the replies that look like an opt-out, each with the command that records it.
+async fn review(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<u8, Failure> {
+    let replies = unclear_replies(ledger, run).await.map_err(Error::from)?;
+    let add = |reply: &UnclearReply| context.output.command(format!("suppress add +{}", reply.phone));
+    if context.output.json {
+        let reply = |reply: &UnclearReply| {
+            let UnclearReply { row, phone, channel, at, text } = reply;
+            json!({
+                "row": row.get(), "phone": phone.to_string(), "channel": channel, "at": format!("{at:.3}"), "text": text,
+                "suppress": add(reply),
+            })
+        };
+        let replies: Vec<_> = replies.iter().map(reply).collect();
+        context.output.object(&json!({ "run": run.name(), "review": replies, "exit": exit::FINE }));
+        return Ok(exit::FINE);
+    }
+    let mut text = String::new();
+    for reply in &replies {
+        let UnclearReply { row, phone, at, text: said, .. } = reply;
+        text += &format!("row {row} · +{phone} · {at:.0} · {}\n  next: {}\n", one_line(said), add(reply));
+    }
+    let count = match replies.len() {
+        0 => "no replies to review".to_owned(),
+        1 => "1 reply to review".to_owned(),
+        count => format!("{} replies to review", thousands(count as u64)),
+    };
+    context.output.result(&format!("{text}{}: {count}\n", run.name()));
     Ok(exit::FINE)
 }

@@ -42,6 +42,7 @@ mod run_standing;
 mod run_view;
 mod speed;
 mod target;
+mod unclear_replies;
 mod workbook;
 
 pub use account::{message_json, sender_json, sms_template_json, viber_template_json};
@@ -82,4 +83,5 @@ pub use run_standing::{RunStanding, approvals, approved_json};
 pub use run_view::{RunStatus, RunView, is_followed, is_owned};
 pub use speed::Estimate;
 pub use target::{ProtectedPath, Target, is_workbook};
+pub use unclear_replies::{UnclearReply, unclear_replies};
 pub use workbook::MOST_ROWS;

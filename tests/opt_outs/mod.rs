@@ -4,6 +4,7 @@ mod files;
 mod in_flight;
 mod list;
 mod planned;
+mod review;
 mod words;
 
 use crate::support::{Folder, phone};

@@ -35,6 +35,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("results", "autumn-sale@3 --state rejected,in_doubt --out -"),
     ("report", "autumn-sale --out report.html"),
     ("replies", "autumn-sale --out replies.csv"),
+    ("replies", "autumn-sale --review"),
     ("outcome", "autumn-sale --file purchases.csv --at Date --amount Total --within 14d"),
     ("reconcile", "autumn-sale"),
     ("reconcile", "autumn-sale --all"),

@@ -373,6 +373,9 @@ pub(super) struct RepliesArgs {
     /// The file to write; one that is there already is left alone [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
+    /// Show only replies that look like an opt-out and were not recorded as one
+    #[arg(long, conflicts_with = "out")]
+    pub(super) review: bool,
 }
 
 #[derive(Debug, Args)]

@@ -118,6 +118,8 @@ mod tests {
             "stop sending me sms",
             "opt-out",
             "🛑",
+            "🛑\u{fe0f}",
+            "STOP ⛔\u{fe0f}",
             "🛑 STOP",
             "S T O P",
             "s. t. o. p.",

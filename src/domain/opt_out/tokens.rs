@@ -27,9 +27,9 @@ pub(super) fn plain_words(text: &str) -> impl Iterator<Item = String> {
 pub(super) fn tokens(text: &str, most: usize, is_word: impl Fn(&str) -> bool) -> Vec<Token> {
     let (mut tokens, mut word) = (Vec::new(), String::new());
     let end_word = |tokens: &mut Vec<Token>, word: &mut String| {
-        if !word.is_empty() {
-            tokens.push(Token::Word(single_letters(&plain(&std::mem::take(word)))));
-        }
+        let plain = single_letters(&plain(&std::mem::take(word)));
+        // Only marks without a letter, such as the variation selector of an emoji, are no word.
+        tokens.extend((!plain.is_empty()).then_some(Token::Word(plain)));
     };
     for character in text.chars().map(lunate).nfkc() {
         match character {

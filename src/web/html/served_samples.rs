@@ -56,6 +56,7 @@ fn view(cell: &str) -> Json {
         "calendar": calendar(Date::constant(2026, 12, 1), 31, &BTreeMap::from([(Date::constant(2026, 12, 3), vec![cell.to_owned()])])),
         "days": [{ "day": cell, "due": [due, due] }],
         "opt_outs": { "all": 2, "days": [{ "day": cell, "people": 2 }] },
+        "replies": { "all": 2, "newest": [{ "at": cell, "to": cell, "text": cell, "run": cell, "path": "/runs/sale@1/rows/2" }] },
         "orders": [{ "at": cell, "by": cell, "order": "stop", "of": cell }],
         "run": run, "figures": told(cell), "path": "/runs/sale@1", "state": "rejected", "found": false,
         "states": [{ "state": "rejected", "rows": 1, "path": "/runs/sale@1/rows?state=rejected", "here": true }],

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::fields::encoded;
 use super::look::Look;
-use super::opt_outs::Counted;
+use super::opt_outs::{OptOutDays, RepliesToReview};
 use super::refusal::Refusal;
 use super::run::{Count, counts, done};
 use crate::ledger::DamagedRun;
-use crate::report::RunView;
+use crate::report::{RunView, UnclearReply};
 use crate::runs::{ArmedState, ArmedView, armed_views, blocking};
 use crate::web::charts::{self, CalendarView};
 
@@ -45,6 +45,7 @@ struct View {
     opt_outs: Option<OptOuts>,
     /// What of the suppression list is damaged.
     opt_outs_problem: Option<String>,
+    replies: Option<Replies>,
     orders: Vec<OrderLine>,
 }
 
@@ -102,6 +103,22 @@ struct OptOutDay {
     people: u64,
 }
 
+/// Replies that look like an opt-out and were not taken as one.
+#[derive(Serialize)]
+struct Replies {
+    all: usize,
+    newest: Vec<ReplyLine>,
+}
+
+#[derive(Serialize)]
+struct ReplyLine {
+    at: String,
+    to: String,
+    text: String,
+    run: String,
+    path: String,
+}
+
 #[derive(Serialize)]
 struct OrderLine {
     at: String,
@@ -124,11 +141,12 @@ async fn view(look: &Look) -> Result<View, Refusal> {
     let damaged = |run: &DamagedRun| DamagedLine { name: run.name.clone(), problem: run.error.damage() };
     let (armed, now) = (armed_views(&look.pages.adapters).await?, look.pages.now());
     let days = coming_days(look, &armed, now);
-    let (counted, opt_outs_problem) = match look.pages.opt_outs.read(&look.pages.adapters.ledger, now).await {
+    let (counted, opt_outs_problem) = match look.pages.opt_outs.days(&look.pages.adapters.ledger, now).await {
         Ok(counted) => (counted, None),
         Err(error) if error.concerns_records() => (None, Some(error.damage())),
         Err(error) => return Err(error.into()),
     };
+    let to_review = look.pages.opt_outs.replies(&look.pages.adapters.ledger, now).await?;
     let orders = look.pages.orders.clone();
     let orders = blocking(move || orders.latest(ORDERS)).await??;
     Ok(View {
@@ -142,6 +160,7 @@ async fn view(look: &Look) -> Result<View, Refusal> {
         days: days.into_values().collect(),
         opt_outs: counted.map(|counted| opt_outs(look, &counted)),
         opt_outs_problem,
+        replies: to_review.map(|to_review| replies(look, &to_review)),
         orders: orders
             .into_iter()
             .map(|order| OrderLine { at: look.moment(order.at), by: order.by, order: order.order, of: order.of })
@@ -216,7 +235,18 @@ fn today(now: Timestamp) -> Date {
     now.to_zoned(TimeZone::system()).date()
 }
 
-fn opt_outs(look: &Look, counted: &Counted) -> OptOuts {
+fn opt_outs(look: &Look, counted: &OptOutDays) -> OptOuts {
     let day = |(date, people): (&Date, &u64)| OptOutDay { day: look.words().day(*date), people: *people };
     OptOuts { all: counted.all, days: counted.days.iter().rev().map(day).collect() }
+}
+
+fn replies(look: &Look, to_review: &RepliesToReview) -> Replies {
+    let line = |(run, reply): &(String, UnclearReply)| ReplyLine {
+        at: look.moment(reply.at),
+        to: look.number(reply.phone),
+        text: look.text(&reply.text, Some(reply.phone)),
+        path: format!("/runs/{}/rows/{}", encoded(run), reply.row),
+        run: run.clone(),
+    };
+    Replies { all: to_review.all, newest: to_review.newest.iter().map(line).collect() }
 }

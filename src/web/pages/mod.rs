@@ -25,6 +25,7 @@ mod opt_outs;
 mod orders;
 mod preview;
 mod refusal;
+mod remembered;
 mod rows;
 mod run;
 mod told;
@@ -41,7 +42,7 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use self::indexes::Indexes;
-use self::opt_outs::OptOutDays;
+use self::opt_outs::OptOutView;
 use self::orders::Orders;
 use self::watched::Watched;
 use super::Views;
@@ -58,7 +59,7 @@ pub struct Pages {
     orders: Orders,
     watched: Arc<Watched>,
     indexes: Indexes,
-    opt_outs: OptOutDays,
+    opt_outs: OptOutView,
     /// Finds the words for why something was refused.
     explain: Explain,
     /// The origin by which the door is reached through a proxy.
@@ -84,7 +85,7 @@ impl Pages {
             orders: Orders::of(&adapters.state),
             watched: Arc::new(Watched::new(Arc::clone(&adapters.ledger))),
             indexes: Indexes::default(),
-            opt_outs: OptOutDays::default(),
+            opt_outs: OptOutView::default(),
             live: Arc::new(Semaphore::new(LIVE)),
             looking: Mutex::default(),
             work: TaskTracker::new(),

@@ -1,85 +1,90 @@
-//! How many people opted out on each of the last days.
+//! Opt-outs on the front page: how many there were on each of the last days, and the replies that a person should read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan as _};
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use jiff::{SignedDuration, Timestamp, ToSpan as _};
 
-use crate::ledger::{Ledger, LedgerError};
+use super::remembered::Remembered;
+use crate::ledger::{Ledger, LedgerError, RunFilter};
+use crate::report::{UnclearReply, unclear_replies};
 
-/// How many days are told.
+/// How many days are shown.
 pub(super) const DAYS: i64 = 30;
-/// How long what was counted is told at least.
-const FRESH: Duration = Duration::from_secs(10);
-/// How much longer than counting took it is told.
-const SHARE: u32 = 50;
-/// How long somebody waits for it.
-const PATIENCE: Duration = Duration::from_secs(4);
 /// How many records are read at once.
 const PART: u32 = 10_000;
+/// How old a run is at most whose replies are read, and how many runs those are at most.
+const YOUNG: SignedDuration = SignedDuration::from_hours(30 * 24);
+const RUNS: usize = 50;
+/// How many replies are shown.
+const REPLIES: usize = 20;
 
-/// The count, as it was a moment ago.
+/// Opt-outs and replies, as they were a moment ago.
 #[derive(Default)]
-pub(super) struct OptOutDays(Arc<Mutex<Last>>);
-
-/// What was counted last, and until when it is told.
-type Last = Option<(Arc<Counted>, Instant)>;
+pub(super) struct OptOutView {
+    days: Remembered<OptOutDays>,
+    replies: Remembered<RepliesToReview>,
+}
 
 /// Who is on the list.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counted {
-    /// How many came on each of the last days, the first first; only days on which somebody did.
+pub(super) struct OptOutDays {
+    /// How many came on each of the last days, the first first; only days with an opt-out.
     pub(super) days: BTreeMap<Date, u64>,
-    /// How many are on it at all.
+    /// How many are on the list.
     pub(super) all: u64,
 }
 
-impl OptOutDays {
-    /// The count; nothing while it is being made and takes long.
+/// Replies that look like an opt-out and were not taken as one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RepliesToReview {
+    /// The newest, each with the name of its run.
+    pub(super) newest: Vec<(String, UnclearReply)>,
+    /// How many there are.
+    pub(super) all: usize,
+}
+
+impl OptOutView {
+    /// The opt-outs by day; nothing while counting takes long.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub(super) async fn read(
+    pub(super) async fn days(
         &self,
         ledger: &Arc<dyn Ledger>,
         now: Timestamp,
-    ) -> Result<Option<Arc<Counted>>, LedgerError> {
-        let (last, ledger) = (Arc::clone(&self.0), Arc::clone(ledger));
-        // On its own: what is half counted when somebody gives up waiting is there for the next one.
-        let counting = tokio::spawn(async move {
-            let mut last = last.lock().await;
-            if let Some((counted, fresh_until)) = &*last
-                && Instant::now() < *fresh_until
-            {
-                return Ok(Arc::clone(counted));
-            }
-            let began = Instant::now();
-            let counted = Arc::new(count(ledger.as_ref(), now).await?);
-            *last = Some((Arc::clone(&counted), Instant::now() + (began.elapsed() * SHARE).max(FRESH)));
-            Ok(counted)
-        });
-        match tokio::time::timeout(PATIENCE, counting).await {
-            Ok(Ok(counted)) => counted.map(Some),
-            Ok(Err(_)) | Err(_) => Ok(None),
-        }
+    ) -> Result<Option<Arc<OptOutDays>>, LedgerError> {
+        let ledger = Arc::clone(ledger);
+        self.days.read(async move { count(ledger.as_ref(), now).await }).await
     }
 
-    /// Has it counted anew, since somebody was added from here.
+    /// The replies to review; nothing while reading them takes long.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub(super) async fn replies(
+        &self,
+        ledger: &Arc<dyn Ledger>,
+        now: Timestamp,
+    ) -> Result<Option<Arc<RepliesToReview>>, LedgerError> {
+        let ledger = Arc::clone(ledger);
+        self.replies.read(async move { to_review(ledger.as_ref(), now).await }).await
+    }
+
+    /// Reads both again at the next visit, since a page recorded an opt-out.
     pub(super) async fn changed(&self) {
-        *self.0.lock().await = None;
+        self.days.forget().await;
+        self.replies.forget().await;
     }
 }
 
-async fn count(ledger: &dyn Ledger, now: Timestamp) -> Result<Counted, LedgerError> {
+async fn count(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDays, LedgerError> {
     let zone = TimeZone::system();
     let today = now.to_zoned(zone.clone()).date();
     let since = today.checked_sub((DAYS - 1).days()).unwrap_or(today);
-    let (mut counted, mut behind) = (Counted::default(), None);
+    let (mut counted, mut behind) = (OptOutDays::default(), None);
     loop {
         let part = ledger.opt_outs(behind, PART).await?;
         for opt_out in &part.entries {
@@ -94,4 +99,19 @@ async fn count(ledger: &dyn Ledger, now: Timestamp) -> Result<Counted, LedgerErr
             None => return Ok(counted),
         }
     }
+}
+
+async fn to_review(ledger: &dyn Ledger, now: Timestamp) -> Result<RepliesToReview, LedgerError> {
+    let mut runs = ledger.runs(RunFilter { live: true, ..RunFilter::all() }).await?;
+    runs.retain(|run| run.receipts > 0 && run.purged_at.is_none() && now.duration_since(run.began_at) < YOUNG);
+    runs.sort_unstable_by_key(|run| std::cmp::Reverse(run.began_at));
+    let mut replies = Vec::new();
+    for run in runs.iter().take(RUNS) {
+        let name = run.name();
+        replies.extend(unclear_replies(ledger, run).await?.into_iter().map(|reply| (name.clone(), reply)));
+    }
+    replies.sort_by_key(|(_, reply)| std::cmp::Reverse(reply.at));
+    let all = replies.len();
+    replies.truncate(REPLIES);
+    Ok(RepliesToReview { newest: replies, all })
 }

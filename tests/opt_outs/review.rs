@@ -1,0 +1,86 @@
+//! Replies that ask for no more messages opt out, and a person reviews those that only look like it.
+
+use serde_json::{Value, json};
+
+use crate::receipts::{Hooked, operations};
+use crate::support::{Browser, Draft, Gateway, Server, campaign, phone};
+
+/// Sends a campaign and has its recipients, from row 2 on, reply with these texts.
+fn replied(draft: Draft, texts: &[&str]) -> (Hooked, Server) {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(draft.to(texts.len()).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    for (operation, text) in operations(&gateway).iter().zip(texts) {
+        let told = json!({ "status": "REPLIED", "type": "sms", "replies": [{ "message": text }] });
+        assert_eq!(hooked.tell(operation, &told.to_string()), 200);
+    }
+    (hooked, server)
+}
+
+/// The rows whose recipients are on the suppression list, each with the reason.
+fn opted_out(hooked: &Hooked) -> Vec<(usize, String)> {
+    let listed = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
+    let row = |entry: &Value| (2..20).find(|row| entry["phone"] == phone(*row).to_string()).expect("a row");
+    let mut rows: Vec<(usize, String)> = listed
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|entry| (row(entry), entry["reason"].as_str().expect("a reason").to_owned()))
+        .collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn polite_and_spaced_requests_to_stop_opt_out() {
+    let texts =
+        ["Please stop sending me sms", "S T O P", "🛑", "Відпишіть мене, будь ласка", "don't stop!", "bus stop"];
+    let (hooked, server) = replied(campaign(), &texts);
+    let expected =
+        [(2, "answered STOP SENDING SMS"), (3, "answered STOP"), (4, "answered 🛑"), (5, "answered ВІДПИШІТЬ МЕНЕ")];
+    assert_eq!(opted_out(&hooked), expected.map(|(row, reason)| (row, reason.to_owned())));
+    server.end("TERM").exits(0);
+}
+
+#[test]
+fn ambiguous_reply_is_reviewed_and_opts_nobody_out() {
+    let texts = ["Cancel", "Відміна", "Скасувати", "stop by tomorrow?", "дякую", "СТОП"];
+    let (hooked, server) = replied(campaign().top("purpose: service"), &texts);
+    assert_eq!(opted_out(&hooked), [(7, "answered СТОП".to_owned())]);
+    let shown = hooked.sale.campaign(&["replies", "sale", "--review"]).exits(0);
+    let shown = shown.says("sale@1: 4 replies to review").says(&format!("row 4 · +{}", phone(4))).says("Скасувати");
+    assert!(!shown.stdout.contains("дякую") && !shown.stdout.contains("СТОП"), "{}", shown.stdout);
+    let next = shown.stdout.lines().find_map(|line| line.trim().strip_prefix("next: campaign ")).expect("a command");
+    let command: Vec<&str> = next.split(' ').collect();
+    assert_eq!(command, ["suppress", "add", &format!("+{}", phone(2))]);
+    hooked.sale.campaign(&command).exits(0);
+    let object = hooked.sale.campaign(&["replies", "sale", "--review", "--json"]).exits(0).json();
+    let reply = &object["review"][0];
+    assert_eq!((&object["run"], &reply["row"], &reply["text"]), (&json!("sale@1"), &json!(3), &json!("Відміна")));
+    assert_eq!((&reply["channel"], &reply["phone"]), (&json!("sms"), &json!(phone(3).to_string())));
+    assert_eq!(object["review"].as_array().map(Vec::len), Some(3));
+    server.end("TERM").exits(0);
+}
+
+#[test]
+fn cancel_opts_out_of_marketing_and_scheduling_words_do_not() {
+    let (hooked, server) = replied(campaign(), &["Cancel", "Cancel my order", "Скасувати"]);
+    assert_eq!(opted_out(&hooked), [(2, "answered CANCEL".to_owned())]);
+    hooked.sale.campaign(&["replies", "sale", "--review"]).exits(0).says("2 replies to review");
+    server.end("TERM").exits(0);
+}
+
+#[test]
+fn front_page_shows_replies_to_review_with_masked_numbers() {
+    let (_hooked, server) = replied(campaign(), &["Скасувати", "дякую", "стоп"]);
+    let browser = Browser::first(&server);
+    for (language, title) in [("en", "Replies to review"), ("uk", "Відповіді на перегляд")] {
+        let page = browser.ask("GET", "/", &[("Accept-Language", language)], "").page();
+        let words = page.one("main").words();
+        assert!(words.contains(title) && words.contains("Скасувати"), "{words}");
+        assert!(!words.contains("дякую") && !words.contains(&phone(2).to_string()), "{words}");
+        assert!(page.all("a").iter().any(|link| link.attribute("href") == "/runs/sale@1/rows/2"), "{words}");
+    }
+    server.end("TERM").exits(0);
+}
