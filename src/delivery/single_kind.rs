@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::frozen::FrozenInputs;
 use crate::domain::{CallOtp, Content, Endpoint, Extra, Hlr, OperationKind, Purpose, Stage};
-use crate::ledger::Run;
+use crate::ledger::{Run, SharedRun};
 use crate::manifest::{Brief, Duplicates, Share};
 
 /// An operation that is asked for by itself (contract 4.3).
@@ -33,7 +33,7 @@ impl SingleKind {
         match self {
             SingleKind::Lookup => "gateway.lookup",
             SingleKind::CodeCall => "gateway.otp",
-            SingleKind::Message => "assistant.message",
+            SingleKind::Message => SharedRun::ASSISTANT_MESSAGES,
             SingleKind::Test => "campaign.test",
         }
     }

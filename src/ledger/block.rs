@@ -34,6 +34,9 @@ impl SharedRun {
     /// How many rows a shared run has; then the next one begins.
     pub const ROWS: u32 = 10_000;
 
+    /// What stands in the place of a campaign's name for messages of assistants; they count towards caps.
+    pub const ASSISTANT_MESSAGES: &str = "assistant.message";
+
     /// The run as it begins.
     pub(super) fn new_run(&self, began_at: Timestamp, random: u64) -> NewRun {
         NewRun {

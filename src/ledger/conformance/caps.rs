@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bounds::beside;
-use super::scene::{Scene, accepted, doubt, event, granted, new_run, not_sent, not_sent_after_all, phone, rejected};
+use super::scene::{
+    Scene, accepted, doubt, event, granted, new_run, not_sent, not_sent_after_all, phone, rejected, shared_run,
+    single_intent,
+};
 use crate::domain::{Cap, OperationKind, Purpose, Row};
-use crate::ledger::{Bounds, CAPPED, Heed, Intent, Ledger, NewRun, Permit, SentRow, State};
+use crate::ledger::{BlockRequest, Bounds, CAPPED, Heed, Intent, Ledger, NewRun, Permit, SentRow, SharedRun, State};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -126,4 +129,30 @@ pub(super) async fn what_went_to_who_was_forgotten_since_counts_for_caps_as_befo
     scene.ledger.unsuppress(removal).await.unwrap();
     let scene = beside(scene, other("second", 7)).await;
     assert_eq!(begin(&scene, 1, &[once]).await, out(&[2, 3]));
+}
+
+pub(super) async fn messages_of_assistants_count_towards_caps_and_tests_do_not<L: Ledger>(scene: Scene<L>) {
+    let once = [cap(1, DAY)];
+    let single = async |campaign: &str, to: u32, caps: &[Cap]| {
+        let (kind, heed) = (OperationKind::Pipeline, Heed::default());
+        let shared = SharedRun { campaign: campaign.into(), kind, heed, ..shared_run() };
+        let block = scene.ledger.draw(&shared, BlockRequest::rows(1)).await.unwrap().block().unwrap();
+        let mut intent = Intent { kind, ..single_intent(block.lease, block.lease.rows.first.get()) };
+        intent.rows[0].to = phone(to).into();
+        intent.bounds = (!caps.is_empty()).then(|| Arc::new(Bounds { caps: caps.to_vec(), ..Bounds::default() }));
+        matches!(scene.ledger.begin(intent).await.unwrap(), Permit::Granted { .. })
+    };
+    let (assistant, test) = (SharedRun::ASSISTANT_MESSAGES, "campaign.test");
+    assert!(single(assistant, 2, &[]).await && single(test, 5, &[]).await);
+    // Before the index of caps exists, and after.
+    assert_eq!(planned_out(&scene, &once, false).await, [2]);
+    assert_eq!(begin(&scene, 1, &once).await, out(&[2]));
+    assert_eq!(planned_out(&scene, &once, false).await, [2]);
+    assert!(!single(assistant, 2, &once).await, "an assistant is held back by its own message");
+    assert!(single(test, 2, &once).await, "a test is held back by none");
+    assert!(single(assistant, 4, &once).await && single(test, 7, &once).await);
+    assert_eq!(planned_out(&scene, &once, false).await, [2, 4]);
+    assert_eq!(begin(&scene, 2, &once).await, out(&[4]));
+    assert_eq!(begin(&scene, 3, &once).await, granted(1));
+    assert!(!single(assistant, 6, &once).await, "a campaign's message counts for assistants");
 }

@@ -175,7 +175,8 @@ promises! {
         who_got_as_many_messages_as_a_cap_allows_is_left_out_of_every_campaign,
         what_did_not_go_out_counts_for_no_cap_and_doubt_does,
         only_campaigns_to_people_count_and_those_on_loopback_for_such_gateways_alone,
-        what_went_to_who_was_forgotten_since_counts_for_caps_as_before;
+        what_went_to_who_was_forgotten_since_counts_for_caps_as_before,
+        messages_of_assistants_count_towards_caps_and_tests_do_not;
     guard:
         the_guard_knows_every_number_that_may_have_a_message,
         the_guard_knows_what_was_learnt_and_decided,

@@ -4,11 +4,14 @@ use rustc_hash::FxHashMap;
 
 use super::budget::is_used;
 use crate::domain::{Addressee, Cap, Row};
-use crate::ledger::{EnvelopeRecord, RowEvents, Run, SentRow};
+use crate::ledger::{EnvelopeRecord, RowEvents, Run, SentRow, SharedRun};
 
-/// Whether a run's messages count for caps: those of campaigns to people do, unless they are for service.
+/// Whether the messages of a run count towards caps: marketing that campaigns or assistants send to people.
+///
+/// Test messages, lookups, code calls and service messages do not count.
 pub(in crate::ledger) fn counts_for_caps(run: &Run) -> bool {
-    run.live && !run.shared && run.heed.purpose.is_marketing() && !run.kind.is_single()
+    let of_assistants = run.campaign == SharedRun::ASSISTANT_MESSAGES;
+    run.live && (!run.shared || of_assistants) && run.heed.purpose.is_marketing() && !run.kind.is_single()
 }
 
 /// The messages of an envelope that count, by row and number: those that went out or may have.

@@ -18,7 +18,7 @@ use super::{envelopes, events, forgetting};
 use crate::domain::{Addressee, Cap, ForgottenNumber, Phone, Row};
 use crate::ledger::rules::{Forgotten, allowed, capped, contacts, counts_for_caps};
 use crate::ledger::{
-    Contacts, EnvelopeRecord, Intent, LedgerError, LedgerFuture, NumberKey, NumberSet, RowEvents, Run, RunId,
+    Contacts, EnvelopeRecord, Intent, LedgerError, LedgerFuture, NumberKey, NumberSet, RowEvents, Run, RunId, SharedRun,
 };
 
 /// Envelopes that are read at once.
@@ -265,7 +265,8 @@ async fn keep_from_now(connection: &mut Connection, now: Now, loopback: bool) ->
 
 /// The runs whose messages count.
 async fn counting(connection: &mut Connection, loopback: bool) -> Result<Vec<RunId>, Failure> {
-    let keys: Vec<i64> = scalar("SELECT key FROM runs WHERE live AND NOT shared AND loopback = $1")
+    let keys: Vec<i64> = scalar("SELECT key FROM runs WHERE live AND (NOT shared OR campaign = $1) AND loopback = $2")
+        .bind(SharedRun::ASSISTANT_MESSAGES)
         .bind(loopback)
         .fetch_all(&mut *connection)
         .await?;
