@@ -13,6 +13,7 @@ use crate::connector::look_at;
 use crate::draft::KeyFile;
 use crate::finding::quoted;
 use crate::ledger::Approval;
+use crate::report::plural;
 use crate::runs::{
     self, Adapters, Approving, Error, Pending, PlanRefusal, PrivateKey, Standing, approve_pending, find_pending,
     look_at_plan, short,
@@ -54,6 +55,11 @@ fn tell(context: &Context, approving: &Approving, approval: &Approval, is_signed
         return;
     }
     let (planned, digest) = (&approving.planned, short(digest));
+    if planned.options.tests_to.is_some() {
+        let messages = plural(planned.messages, "test message");
+        context.output.summary(&format!("{digest} is approved by {by} for {messages}, once\nnext: test again\n"));
+        return;
+    }
     let (file, profile) = (&planned.inputs.campaign_file, approving.inputs.destination.profile());
     let run = plan::run(file, Some(&planned.inputs.brief.gateway), planned, profile);
     let mut text = format!("{digest} is approved by {by} for one run\n");

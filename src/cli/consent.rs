@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::output::Output;
+use super::policy;
 use super::run::{left_out, variants};
 use super::schedule::words::date;
 use crate::delivery::SingleKind;
@@ -15,7 +16,9 @@ use crate::finding::{harmless, one_line, severity_word};
 use crate::gateway::BoxFuture;
 use crate::manifest::{Profile, Rate};
 use crate::report::{cost_words, counts_line, duration, plural, preview, thousands};
-use crate::runs::{self, Consent, Inputs, ListSurvey, Proposal, ProposalKind, Refusal, TemplateChange, blocking};
+use crate::runs::{
+    self, Consent, Inputs, ListSurvey, PlanOptions, Proposal, ProposalKind, Refusal, TemplateChange, blocking,
+};
 
 /// Who agrees: whoever gave the command, if they said so in it, else the person at the terminal.
 pub(super) fn of(output: &Output, agreed: bool) -> Arc<dyn Consent> {
@@ -113,6 +116,14 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
         Proposal::Approve { approving, profile, standing, ledger } => {
             let (inputs, planned) = (&approving.inputs, &approving.planned);
             let mut text = begin((inputs, profile), &approving.survey, ledger, &approving.rows);
+            if let PlanOptions { rows: Some(row), tests_to: Some(to), .. } = &planned.options {
+                let people = plural(planned.messages, "recipient");
+                text += &format!(
+                    "  this approves test messages of row {row} to {people}, once: {}\n",
+                    to.masked.join(", ")
+                );
+                return (text, Yes::Word("yes"));
+            }
             text += &match standing {
                 None => {
                     let people = plural(planned.messages, "recipient");
@@ -148,6 +159,10 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             let phones = phones.join(", ");
             let (through, host) = (&profile.name, profile.base_url.host());
             let text = format!("{what} {phones} · through {through} at {host}\n  {effect}\n  ledger: {ledger}\n");
+            (text, Yes::Word("yes"))
+        }
+        Proposal::OutsideWindow { opens } => {
+            let text = format!("{}\n  the test messages would leave now\n", policy::closed(*opens));
             (text, Yes::Word("yes"))
         }
         Proposal::Pending { gateway, shown, ledger } => {
@@ -246,6 +261,7 @@ pub(super) fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> String {
             format!("this would ask a live gateway, and costs money; {BEFOREHAND}")
         }
         (ProposalKind::Single, Refusal::No) => "nothing was sent: `yes` was not typed".to_owned(),
+        (ProposalKind::OutsideWindow(opens), _) => format!("nothing was sent: {}", policy::closed(opens.as_ref())),
         (ProposalKind::Template { gateway, verb }, Refusal::NobodyToAsk) => {
             format!("this would {verb} a template of the live gateway `{gateway}`; {BEFOREHAND}")
         }

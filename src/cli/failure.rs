@@ -3,7 +3,7 @@
 use super::backup;
 use super::changed::inputs_changed;
 use super::suggested::{Options, file};
-use super::{busy, consent, exit, plan, schedule};
+use super::{busy, consent, exit, plan, policy, schedule};
 use crate::delivery::SingleKind;
 use crate::domain::{LOOPBACK, Row};
 use crate::finding::{Finding, list, quoted, rules};
@@ -11,7 +11,7 @@ use crate::gateway::{FailureCause, InquiryFailure};
 use crate::ledger::LedgerError;
 use crate::regular_file::ran_out_of_handles;
 use crate::report::{LossSign, ResultsError, plural, thousands};
-use crate::runs::{AccountView, Error, RetryLeftOut, RunPhase, WeakerRule};
+use crate::runs::{AccountView, Error, ProposalKind, Refusal, RetryLeftOut, RunPhase, WeakerRule};
 
 /// Why a command ended without its result.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(super) struct Explanation {
     /// One sentence; the findings, where there are any, tell the rest.
     pub(super) message: String,
     pub(super) findings: Vec<Finding>,
+    /// What to do, on a line of its own.
+    pub(super) help: Option<String>,
 }
 
 impl Failure {
@@ -62,7 +64,7 @@ impl Failure {
 
 impl Explanation {
     fn new(exit: u8, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), findings: Vec::new() }
+        Self { exit, message: message.into(), findings: Vec::new(), help: None }
     }
 
     fn wrong(message: impl Into<String>) -> Self {
@@ -231,7 +233,17 @@ fn explain(error: Error, options: &Options) -> Explanation {
              the campaign anew with `--accept-changes`: it skips whoever has a message",
             changes.join(", ")
         )),
-        Error::NotConfirmed { what, refusal } => Explanation::wrong(consent::not_confirmed(&what, refusal)),
+        Error::NotConfirmed { what, refusal } => {
+            let help = match (&what, refusal) {
+                (ProposalKind::OutsideWindow(_), Refusal::NobodyToAsk) => Some(policy::OUTSIDE.to_owned()),
+                _ => None,
+            };
+            Explanation { help, ..Explanation::wrong(consent::not_confirmed(&what, refusal)) }
+        }
+        Error::Policy(refusal) => {
+            let (message, help) = policy::refusal(&refusal, options);
+            Explanation { help: Some(help), ..Explanation::wrong(message) }
+        }
         Error::OtherNumber { said, number } => Explanation::wrong(format!(
             "`--again {said}` does not match: the new round would go to {number} recipients, who would all get the \
              message once more; to send to new recipients only, leave `--again` out; if all are meant, say `--again {number}`"

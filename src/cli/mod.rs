@@ -30,6 +30,7 @@ mod outcome;
 mod output;
 mod page;
 mod plan;
+mod policy;
 mod preview;
 mod process;
 mod progress;

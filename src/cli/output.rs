@@ -145,16 +145,22 @@ impl Output {
 
     /// Tells why a command ended without its result, and gives its code.
     pub(super) fn failure(&self, failure: Failure) -> u8 {
-        let Explanation { exit, message, findings } = failure.explain(&self.options);
+        let Explanation { exit, message, findings, help } = failure.explain(&self.options);
         if self.json {
             let mut object = json!({ "exit": exit, "error": message });
             if !findings.is_empty() {
                 object["findings"] = findings_json(&findings);
             }
+            if let Some(help) = help {
+                object["help"] = help.into();
+            }
             self.object(&object);
         } else {
             self.findings(&findings);
             let _ = writeln!(io::stderr().lock(), "campaign: {}", one_line(&message));
+            if let Some(help) = help {
+                let _ = writeln!(io::stderr().lock(), "help: {}", one_line(&help));
+            }
         }
         exit
     }

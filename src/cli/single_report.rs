@@ -8,7 +8,7 @@ use super::exit;
 use crate::delivery::SingleKind;
 use crate::domain::Outcome;
 use crate::finding::one_line;
-use crate::ledger::{State, StateCounts, StopKind};
+use crate::ledger::{CAPPED, State, StateCounts, StopKind};
 use crate::runs::EndedSingle;
 
 /// What is told of a single operation.
@@ -99,6 +99,9 @@ fn error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
         )
     };
     match &ended.outcome {
+        _ if ended.skipped == Some(CAPPED) => {
+            Some("nothing was sent: this number got as many messages as `cap` allows".to_owned())
+        }
         _ if ended.state == State::Skipped => {
             Some("nothing was sent: this number opted out, and the message is marketing".to_owned())
         }

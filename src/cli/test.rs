@@ -13,7 +13,7 @@ use super::suggested::{file, through};
 use crate::delivery::SingleKind;
 use crate::domain::Phone;
 use crate::report::{RowPreview, message_preview, preview_json};
-use crate::runs::{Single, test_message};
+use crate::runs::{TestOrder, test_message};
 
 pub(super) async fn test(context: &Context, args: TestArgs) -> Result<u8, Failure> {
     let inputs = context.load(&args.file, args.gateway.as_deref())?;
@@ -30,13 +30,15 @@ pub(super) async fn test(context: &Context, args: TestArgs) -> Result<u8, Failur
     let inputs = context.listed(inputs, args.fetch, existing.as_deref()).await?;
     let message = test_message(&inputs, args.row, existing.as_deref(), &context.observer).await?;
     let (output, name) = (&context.output, &inputs.campaign.brief.name);
-    let singles = phones.iter().map(|phone| Single::test(message.content.clone(), *phone, &inputs));
-    let singles = singles.collect::<Result<Vec<_>, _>>()?;
     if !output.json {
         output.result(&format!("a test of {name}, row {} · {}", message.row, message_preview(first, &message.content)));
     }
     let adapters = context.adapters(context.ledger().await?)?;
-    let confirmed = Single::confirm_each(singles, adapters, consent::of(output, args.yes).as_ref()).await?;
+    let order = TestOrder { inputs: &inputs, message: &message, phones: &phones };
+    let (consent, outside) = (consent::of(output, args.yes), consent::of(output, args.outside_window));
+    // Kept until all are sent: tests of other processes wait to count these.
+    let mut admitted = order.admit(adapters, consent.as_ref(), outside.as_ref()).await?;
+    let confirmed = std::mem::take(&mut admitted.tests);
     let (mut code, mut told, mut stopped) = (exit::FINE, Vec::new(), false);
     for (phone, single) in phones.iter().zip(confirmed) {
         if stopped {

@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use serde_json::{Value, json};
 
 use crate::finding::one_line;
 use crate::gateway::{FailureCause, InquiryFailure};
-use crate::runs::Error;
+use crate::runs::{Error, PolicyRefusal};
 
 /// Why a tool has no result.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,13 +24,15 @@ pub(super) struct ToolError {
     how_to: Option<String>,
     /// Our identifier of the message that it is about.
     id: Option<u64>,
+    /// When the window opens that is closed now.
+    opens_at: Option<Zoned>,
 }
 
 impl ToolError {
     /// An error that stays until something else is done.
     pub(super) fn new(code: &'static str, error: impl AsRef<str>) -> Self {
         // What a platform says must not look like lines of somebody else.
-        Self { error: one_line(error.as_ref()), code, retryable: false, how_to: None, id: None }
+        Self { error: one_line(error.as_ref()), code, retryable: false, how_to: None, id: None, opens_at: None }
     }
 
     /// The same, with what to do about it.
@@ -74,6 +76,31 @@ impl ToolError {
         let error = format!("as many messages as the operator allows in an hour were tried; wait {wait} s");
         Self { retryable: true, ..Self::new("rate_limited", error) }
             .how_to(format!("nothing was sent; try after {wait} s"))
+    }
+
+    /// The window in which messages may leave is closed.
+    pub(super) fn outside_window(opens: Option<&Zoned>) -> Self {
+        let Some(opens) = opens else {
+            let error = "the window in which this gateway sends is closed, and does not open for a year";
+            return Self::new("outside_window", error).how_to("nothing was sent; tell the person you work for");
+        };
+        let zone = opens.time_zone().iana_name().map_or_else(|| opens.offset().to_string(), str::to_owned);
+        let time = format!("{} ({zone})", opens.strftime("%Y-%m-%d %H:%M"));
+        let error = format!("the window in which this gateway sends is closed; it opens at {time}");
+        Self { retryable: true, opens_at: Some(opens.clone()), ..Self::new("outside_window", error) }
+            .how_to(format!("nothing was sent; tell the person you work for, and call it again from {time} on"))
+    }
+
+    /// The recipient opted out.
+    pub(super) fn opted_out() -> Self {
+        Self::new("opted_out", "this person asked for no more messages, so nothing was sent")
+            .how_to("tell the person you work for; there is no way around it here")
+    }
+
+    /// The recipient got as many messages as a cap allows.
+    pub(super) fn cap_reached() -> Self {
+        let error = "this number got as many messages lately as the operator allows, so nothing was sent";
+        Self::new("cap_reached", error).how_to("tell the person you work for; another message may go out days later")
     }
 
     /// A message left, and nobody knows what became of it.
@@ -122,6 +149,9 @@ impl ToolError {
         if let Some(id) = self.id {
             body["id"] = json!(id);
         }
+        if let Some(opens) = &self.opens_at {
+            body["opens_at"] = json!(opens.to_string());
+        }
         body
     }
 }
@@ -150,6 +180,13 @@ impl From<Error> for ToolError {
                     .how_to("its operator has to trust the new address first")
             }
             Error::Input(why) => Self::argument(why),
+            Error::Policy(refusal) => match refusal {
+                PolicyRefusal::OutsideWindow { opens } => Self::outside_window(opens.as_ref()),
+                PolicyRefusal::Suppressed(_) => Self::opted_out(),
+                PolicyRefusal::TooManyTests { .. } | PolicyRefusal::UnapprovedTests { .. } => {
+                    Self::new("not_allowed", "an assistant sends no test messages")
+                }
+            },
             Error::Ledger(error) => {
                 tracing::error!("the ledger cannot be used: {error}; once that is mended, restart the connector");
                 Self::new(

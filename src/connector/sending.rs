@@ -18,7 +18,7 @@ use super::error::ToolError;
 use super::recent::Recent;
 use crate::delivery::{Interrupt, Stop};
 use crate::domain::{MessageId, Outcome, Phone};
-use crate::ledger::{State, StopKind};
+use crate::ledger::{CAPPED, State, StopKind};
 use crate::manifest::{Destination, Profile};
 use crate::report::message_preview;
 use crate::runs::{Adapters, EndedSingle, Error, Single, SingleMessage, give_approval_back};
@@ -98,6 +98,10 @@ impl ConfirmedMessage {
         let Self { sending, adapters, profile, key, interrupt, message, again } = self;
         let SingleMessage { content, phone, id } = &message;
         let (id, said) = (id.map(MessageId::get), serde_json::to_string(content).unwrap_or_default());
+        let destination = Destination::Live(Box::new(profile.clone()));
+        let single = Single::message(key.clone(), message.clone(), destination, sending.per_hour.get());
+        // The operator is not asked about a message that may not leave.
+        single.refuse_held_back(&adapters).await.map_err(|error| ToolError::from(error).about(id))?;
         let place = sending.recent.take((phone, &said), again, Instant::now());
         let place = place.map_err(|ago| ToolError::repeated(ago.as_secs()))?;
         let admission = match &sending.approvals {
@@ -120,7 +124,6 @@ impl ConfirmedMessage {
                 return Err(error);
             }
         };
-        let single = Single::message(key, message, Destination::Live(Box::new(profile)), sending.per_hour.get());
         let ledger = Arc::clone(&adapters.ledger);
         let sent = async { single.ordered(adapters).await?.send(interrupt).await };
         let told = sent.await.map_or_else(|error| Err(refused(error, id)), |ended| told(&ended));
@@ -146,7 +149,7 @@ fn refused(error: Error, id: Option<u64>) -> ToolError {
 }
 
 /// What came of a message, for whoever had it sent.
-fn told(EndedSingle { id, state, outcome, stop, .. }: &EndedSingle) -> Result<Value, ToolError> {
+fn told(EndedSingle { id, state, skipped, outcome, stop, .. }: &EndedSingle) -> Result<Value, ToolError> {
     let id = id.get();
     let accepted = |request_id: Option<Value>| {
         let mut accepted = json!({
@@ -163,10 +166,8 @@ fn told(EndedSingle { id, state, outcome, stop, .. }: &EndedSingle) -> Result<Va
     let error = match outcome {
         Some(Outcome::Queued { request_id }) => return accepted(Some(json!(&**request_id))),
         Some(Outcome::Accepted { .. }) => return accepted(None),
-        _ if *state == State::Skipped => {
-            ToolError::new("opted_out", "this person asked for no more messages, so nothing was sent")
-                .how_to("tell the person you work for; there is no way around it here")
-        }
+        _ if *skipped == Some(CAPPED) => ToolError::cap_reached(),
+        _ if *state == State::Skipped => ToolError::opted_out(),
         Some(Outcome::Rejected { error }) => ToolError::new("platform_error", error),
         Some(Outcome::NotSent { reason }) => {
             unsent(reason, stop.as_ref()).also("its `id` is used up: leave `id` out, or bring another one")

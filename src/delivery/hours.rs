@@ -10,8 +10,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 
 use super::feed::Feed;
 use super::stop::Stop;
@@ -36,6 +36,15 @@ pub struct Passes {
     pub waits: bool,
     /// At most so many rows are sent.
     pub limit: Option<u64>,
+}
+
+impl Passes {
+    /// The passes of a start with one message: it leaves within the hours, or the start stops.
+    #[must_use]
+    pub fn of_one(hours: Arc<Hours>) -> Self {
+        let anew = |_| -> Feeding { Box::pin(async { Ok(Feed::of(Vec::new())) }) };
+        Self { hours, anew: Box::new(anew), waits: false, limit: None }
+    }
 }
 
 /// Whose clocks a window is on.
@@ -94,6 +103,15 @@ pub(super) enum Look {
     Nothing,
 }
 
+/// Whether a single message may leave now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Departure {
+    /// It may, before this moment if there is one.
+    Open(Option<Timestamp>),
+    /// It may not; the window opens at this time on the recipient's clocks. Nothing if it stays closed for a year.
+    Closed(Option<Zoned>),
+}
+
 /// The zones of a row, as far as they are its own.
 type Zones = (Option<&'static str>, Vec<String>);
 
@@ -139,6 +157,17 @@ impl Hours {
                 }
                 None
             }
+        }
+    }
+
+    /// Whether a message to a number may leave at a moment. A number has no columns.
+    #[must_use]
+    pub fn departure(&self, phone: Phone, at: Timestamp) -> Departure {
+        let zones = (self.country_zone(phone), Vec::new());
+        let clocks = zones.0.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(|| self.keeping.home.clone());
+        match self.verdict(at, zones) {
+            Verdict::Open(closes) => Departure::Open(closes),
+            Verdict::Closed(opens) => Departure::Closed(opens.map(|opens| opens.to_zoned(clocks))),
         }
     }
 
@@ -189,13 +218,17 @@ impl Hours {
     }
 
     fn zones_of(&self, phone: Phone, fields: Fields<'_>) -> Zones {
-        let windows = &self.keeping.windows;
-        let country = windows.iter().any(|(_, zone)| *zone == ZoneOf::Country);
-        let columns = windows.iter().filter_map(|(_, zone)| match zone {
+        let columns = self.keeping.windows.iter().filter_map(|(_, zone)| match zone {
             ZoneOf::Column(column) => Some(fields.get(*column).trim().to_owned()),
             ZoneOf::Campaign | ZoneOf::Country => None,
         });
-        (country.then(|| zone_of_country(&country_of(phone)?)).flatten(), columns.collect())
+        (self.country_zone(phone), columns.collect())
+    }
+
+    /// The zone of a number's country, if a window goes by it and the country has one zone.
+    fn country_zone(&self, phone: Phone) -> Option<&'static str> {
+        let is_wanted = self.keeping.windows.iter().any(|(_, zone)| *zone == ZoneOf::Country);
+        if is_wanted { zone_of_country(&country_of(phone)?) } else { None }
     }
 
     fn verdict(&self, now: Timestamp, zones: Zones) -> Verdict {
@@ -260,5 +293,33 @@ mod tests {
             "12:00:00", "12:00:01", "11:59:59", "09:59:59", "09:00:00", "10:00:00", "19:59:59", "20:00:00", "19:00:00",
         ];
         assert_eq!(shown.map(is_open), [true, true, true, false, false, true, true, false, true]);
+    }
+
+    #[test]
+    fn departure_goes_by_the_country_of_the_number_else_by_home() {
+        let window = Window {
+            hours: calendar::Hours::read("09:00-20:00").unwrap(),
+            days: calendar::Days::ALL,
+            except: [].into(),
+        };
+        let home = TimeZone::get("America/New_York").unwrap();
+        let of = |zone| {
+            let keeping = Keeping { windows: vec![(window.clone(), zone)], home: home.clone(), until: None };
+            Hours::new(keeping, Arc::new(Timestamp::now))
+        };
+        let departure = |zone: ZoneOf, phone: u64, time: &str| {
+            let at = format!("2026-11-26T{time}Z").parse().unwrap();
+            of(zone).departure(Phone::new(phone).unwrap(), at)
+        };
+        let (kyiv, us) = (380_501_234_567, 12_125_550_123);
+        let closes = |time: &str| Departure::Open(Some(time.parse().unwrap()));
+        let opens = |time: &str| Departure::Closed(Some(time.parse().unwrap()));
+        let next = "2026-11-27T09:00:00+02:00[Europe/Kyiv]";
+        assert_eq!(departure(ZoneOf::Country, kyiv, "17:59:59"), closes("2026-11-26T18:00:00Z"));
+        assert_eq!(departure(ZoneOf::Country, kyiv, "18:00:00"), opens(next));
+        assert_eq!(departure(ZoneOf::Country, us, "18:00:00"), closes("2026-11-27T01:00:00Z"), "it has several zones");
+        let morning = "2026-11-26T09:00:00-05:00[America/New_York]";
+        assert_eq!(departure(ZoneOf::Country, us, "12:00:00"), opens(morning));
+        assert_eq!(departure(ZoneOf::Campaign, kyiv, "12:00:00"), opens(morning));
     }
 }

@@ -49,7 +49,7 @@ pub use errors::Errors;
 pub use event::{DeliveryEvent, Observer};
 pub use feed::{Feed, Selection, feed, feed_shares};
 pub use frozen::FrozenInputs;
-pub use hours::{Anew, Clock, Feeding, Hours, Keeping, Passes, ZoneOf};
+pub use hours::{Anew, Clock, Departure, Feeding, Hours, Keeping, Passes, ZoneOf};
 pub use oddities::Oddities;
 pub use poll::{Pending, Polled, Poller, pending};
 pub use reconcile::{Doubts, LONGEST_STAY, Reconciler, Reconciliation, WAITS};

@@ -1,5 +1,6 @@
 //! Sending one operation that a person waits for: a feed of one, on the engine's way.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use roaring::RoaringBitmap;
@@ -11,7 +12,7 @@ use super::start::{Conditions, Edges, Ending};
 use super::stop::{Stop, StopKind};
 use crate::domain::{Endpoint, Outcome};
 use crate::gateway::EncodedOperation;
-use crate::ledger::{Allowance, Lease, State, StateCounts};
+use crate::ledger::{Allowance, Bounds, CAPPED, Lease, OPTED_OUT, State, StateCounts};
 
 /// The conditions of a single operation.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct SingleConditions {
     pub endpoint: Endpoint,
     /// The account whose pace it takes from.
     pub account: Allowance,
+    /// What the intent has to keep within; nothing where there are no bounds.
+    pub bounds: Option<Arc<Bounds>>,
     /// The longest time of one request.
     pub timeout: Duration,
     /// How long a gateway that cannot be reached is tried.
@@ -35,8 +38,8 @@ pub struct SingleEnding {
     pub outcome: Option<Outcome>,
     /// Why it was not sent, or was left.
     pub stopped: Option<Stop>,
-    /// Whether it was not sent because whom it is for opted out.
-    pub opted_out: bool,
+    /// Why the ledger skipped its recipient: [`OPTED_OUT`] or [`CAPPED`]; nothing if it did not.
+    pub skipped: Option<&'static str>,
 }
 
 /// Sends one operation, and tries again only what is proven not sent.
@@ -68,19 +71,21 @@ fn ending(Ending { outcome, stopped, counts, opted_out, .. }: Ending) -> SingleE
         | StopKind::Internal => matches!(outcome, None | Some(Outcome::NotSent { .. })),
     };
     let stopped = stopped.clone().filter(left);
-    SingleEnding { outcome, stopped, opted_out: opted_out > 0 }
+    let skipped = if opted_out > 0 { OPTED_OUT } else { CAPPED };
+    let skipped = (counts.get(State::Skipped) > 0).then_some(skipped);
+    SingleEnding { outcome, stopped, skipped }
 }
 
 impl From<SingleConditions> for Conditions {
     fn from(single: SingleConditions) -> Self {
-        let SingleConditions { lease, endpoint, account, timeout, patience } = single;
+        let SingleConditions { lease, endpoint, account, bounds, timeout, patience } = single;
         Self {
             lease,
             endpoint,
             repeated: RoaringBitmap::new(),
             rate: None,
             account,
-            bounds: None,
+            bounds,
             waits: true,
             batch: 1,
             in_flight: 1,

@@ -1,5 +1,6 @@
 //! The yes without which nothing is sent off this machine.
 
+use jiff::Zoned;
 use roaring::RoaringBitmap;
 
 use super::{Approving, Arming, Error, Inputs, ListSurvey, Standing, TemplateChange};
@@ -69,6 +70,11 @@ pub enum Proposal<'q> {
         /// Where the ledger is.
         ledger: String,
     },
+    /// That test messages leave while the window is closed.
+    OutsideWindow {
+        /// When it opens; nothing if it stays closed for a year.
+        opens: Option<&'q Zoned>,
+    },
     /// A single thing that an assistant wants to have done.
     Pending {
         /// The gateway's profile.
@@ -95,6 +101,7 @@ impl Proposal<'_> {
             Proposal::Approve { .. } | Proposal::Pending { .. } => ProposalKind::Approve,
             Proposal::GoOn { number, .. } => ProposalKind::Run(*number),
             Proposal::Single { .. } => ProposalKind::Single,
+            Proposal::OutsideWindow { opens } => ProposalKind::OutsideWindow(opens.cloned()),
             Proposal::Template { profile, change } => {
                 ProposalKind::Template { gateway: profile.name.clone(), verb: change.verb() }
             }
@@ -113,6 +120,8 @@ pub enum ProposalKind {
     Approve,
     /// A lookup or a code call.
     Single,
+    /// That test messages leave while the window is closed, which opens then.
+    OutsideWindow(Option<Zoned>),
     /// A change of templates.
     Template {
         /// The profile.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::{
-    AccountView, BackupRefusal, PlanRefusal, ProposalKind, Refusal, RetryLeftOut, ScheduleRefusal, WeakerRule,
+    AccountView, BackupRefusal, PlanRefusal, PolicyRefusal, ProposalKind, Refusal, RetryLeftOut, ScheduleRefusal,
+    WeakerRule,
 };
 use crate::delivery::SingleKind;
 use crate::domain::Row;
@@ -370,6 +371,8 @@ pub enum Error {
         /// What it interrupted.
         phase: RunPhase,
     },
+    /// A policy of the profile or of the campaign holds a single message back.
+    Policy(PolicyRefusal),
     /// It is not sent, or not approved, for what was planned.
     Plan(PlanRefusal),
     /// Nothing was done about a schedule.

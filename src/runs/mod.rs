@@ -6,6 +6,7 @@
 
 mod account;
 mod adapters;
+mod admit_tests;
 mod arm;
 mod armed;
 mod armed_view;
@@ -48,6 +49,7 @@ mod new_gateway;
 mod online;
 mod outcome;
 mod plan;
+mod policy;
 mod poll;
 mod profiles;
 mod purge;
@@ -83,6 +85,7 @@ mod worker;
 
 pub use account::{Account, KeylessAccount};
 pub use adapters::{AccountView, Adapters, Connect, NameView, PipedInput};
+pub use admit_tests::{AdmittedTests, TestOrder};
 pub use arm::{Arming, ScheduleOrder, change_armed};
 pub use armed::ArmedChange;
 pub use armed_view::{ArmedState, ArmedView, armed_views};
@@ -118,9 +121,10 @@ pub use online::{OnlineAnswer, ask_online};
 pub use outcome::{EndedRun, NothingLeft, Outcome};
 pub use plan::{
     Approving, MadePlan, Pending, PlanFigures, PlanOf, PlanOptions, PlanRefusal, PlannedCampaign, PrivateKey, Standing,
-    WeakerRule, approvals_given, approve, approve_pending, find_pending, give_approval_back, keep_pending,
-    look_at_plan, plan, planned_occurrence, short, trust_rule, use_approval, weaker_rule,
+    TestRecipients, WeakerRule, approvals_given, approve, approve_pending, find_pending, give_approval_back,
+    keep_pending, look_at_plan, plan, planned_occurrence, short, trust_rule, use_approval, weaker_rule,
 };
+pub use policy::{HeldRecipient, PolicyRefusal};
 pub use poll::{Polling, poll, wants_receipts};
 pub use profiles::{Profiles, check_host};
 pub use purge::{KeptRun, OldRuns, purge};

@@ -7,18 +7,25 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::consent::confirm;
 use super::plan::check_profile;
+use super::policy::{
+    caps_of_assistants, hours_of_assistants, hours_of_tests, on_clock, refuse_closed, refuse_in_files,
+};
 use super::restore::refuse_backup;
-use super::{Adapters, Connection, Consent, Error, Event, Inputs, Proposal, hook_of, key};
-use crate::delivery::{Edges, Interrupt, SingleConditions, SingleEnding, SingleKind, Stop, send_single};
-use crate::domain::{Content, Endpoint, MessageId, Operation, Outcome, Phone, Purpose, Row};
+use super::test_message::edition_of_tests;
+use super::{Adapters, Connection, Consent, Error, Event, Inputs, Proposal, TestMessage, hook_of, key};
+use crate::delivery::{
+    Edges, Hours, Interrupt, Keeping, Passes, SingleConditions, SingleEnding, SingleKind, Stop, send_single,
+};
+use crate::domain::{Cap, Content, Endpoint, MessageId, Operation, Outcome, Phone, Purpose, Row};
 use crate::gateway::EncodedOperation;
-use crate::ledger::{Activity, BlockRequest, Drawn, Heed, Lease, Run, SharedRun, State};
+use crate::ledger::{Activity, BlockRequest, Bounds, Drawn, Heed, Lease, Run, SharedRun, State, StopKind};
 use crate::manifest::Destination;
 
 /// How long the answer to a question is waited for.
@@ -34,13 +41,17 @@ pub struct Single {
     operation: SingleKind,
     endpoint: Endpoint,
     purpose: Purpose,
-    /// The campaign that a test is of.
+    /// The campaign that a test is of, with its edition.
     of: Option<String>,
     content: Content<Cow<'static, str>>,
     phone: Phone,
     wanted: BlockRequest,
     destination: Destination,
     key: SecretString,
+    /// When it may leave; nothing where it may at any time.
+    hours: Option<Keeping>,
+    /// How often its number may be written to.
+    caps: Vec<Cap>,
 }
 
 /// A message to one number.
@@ -71,6 +82,8 @@ pub struct EndedSingle {
     pub id: MessageId,
     /// Its state.
     pub state: State,
+    /// Why it was skipped: [`OPTED_OUT`](crate::ledger::OPTED_OUT) or [`CAPPED`](crate::ledger::CAPPED).
+    pub skipped: Option<&'static str>,
     /// What the gateway said; nothing if it was left before that.
     pub outcome: Option<Outcome>,
     /// Why it was not sent, or was left.
@@ -92,10 +105,16 @@ impl Single {
     pub fn opened_by(key: SecretString, operation: SingleKind, phone: Phone, destination: Destination) -> Self {
         let (content, wanted) = (operation.content(), BlockRequest::message(None, None));
         let (endpoint, purpose) = (operation.endpoint(), operation.purpose());
-        Self { operation, endpoint, purpose, of: None, content, phone, wanted, destination, key }
+        // Whatever asks for a message of an assistant, the profile's policy holds for it.
+        let (hours, caps) = match operation {
+            SingleKind::Message => (hours_of_assistants(&destination), caps_of_assistants(&destination)),
+            SingleKind::Lookup | SingleKind::CodeCall | SingleKind::Test => (None, Vec::new()),
+        };
+        Self { operation, endpoint, purpose, of: None, content, phone, wanted, destination, key, hours, caps }
     }
 
-    /// A message for somebody who brings the key; so many go through the profile within an hour at most.
+    /// A message of an assistant for somebody who brings the key; so many go through the profile within an hour at most. The
+    /// profile's policy holds for it.
     #[must_use]
     pub fn message(key: SecretString, message: SingleMessage, destination: Destination, per_hour: u32) -> Self {
         let SingleMessage { content, phone, id } = message;
@@ -104,14 +123,37 @@ impl Single {
     }
 
     /// A campaign's message to somebody who wants to see it: it goes where the campaign's messages go and heeds the same
-    /// opt-outs, and counts as none of them. Nobody is asked yet.
+    /// opt-outs and hours, and counts as none of them. Nobody is asked yet.
     ///
     /// # Errors
     /// When there is no key.
-    pub fn test(content: Content<Cow<'static, str>>, phone: Phone, inputs: &Inputs) -> Result<Self, Error> {
-        let brief = &inputs.campaign.brief;
+    pub(super) fn test(message: &TestMessage, phone: Phone, inputs: &Inputs) -> Result<Self, Error> {
+        let (brief, content) = (&inputs.campaign.brief, message.content.clone());
         let test = Self::of(SingleKind::Test, phone, inputs.destination.clone())?;
-        Ok(Self { content, endpoint: brief.endpoint, purpose: brief.purpose, of: Some(brief.name.clone()), ..test })
+        let (of, hours) = (Some(edition_of_tests(brief, &message.edition)), hours_of_tests(inputs));
+        Ok(Self { content, endpoint: brief.endpoint, purpose: brief.purpose, of, hours, ..test })
+    }
+
+    /// The same at any time of the day, because somebody agreed to that.
+    pub(super) fn at_any_time(self) -> Self {
+        Self { hours: None, ..self }
+    }
+
+    /// Before which moment it has to leave that may leave now.
+    ///
+    /// # Errors
+    /// When its window is closed, or its recipient is in a file of the profile under `suppress`.
+    pub async fn refuse_held_back(&self, adapters: &Adapters) -> Result<Option<Timestamp>, Error> {
+        let (now, hours) = ((adapters.clock)(), self.on_clock(adapters));
+        let until = hours.map(|hours| refuse_closed(&hours, self.phone, now)).transpose()?.flatten();
+        if let (SingleKind::Message, Some(profile)) = (self.operation, self.destination.profile()) {
+            refuse_in_files(profile, self.phone).await?;
+        }
+        Ok(until)
+    }
+
+    fn on_clock(&self, adapters: &Adapters) -> Option<Arc<Hours>> {
+        self.hours.clone().map(|keeping| on_clock(keeping, adapters.clock))
     }
 
     /// What somebody agreed to who may: the operator that lets it be asked for.
@@ -177,8 +219,10 @@ impl ConfirmedSingle {
     /// # Errors
     /// When the ledger cannot be written before anything is begun.
     pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
-        let shared = self.single.shared_run(&self.adapters);
-        let Single { operation, content, phone, wanted, destination, key, .. } = self.single;
+        // Somebody may have thought about it for long.
+        let leave_by = self.single.refuse_held_back(&self.adapters).await?;
+        let (shared, hours) = (self.single.shared_run(&self.adapters), self.single.on_clock(&self.adapters));
+        let Single { operation, content, phone, wanted, destination, key, caps, .. } = self.single;
         let hook = match (operation, destination.profile()) {
             (SingleKind::Message | SingleKind::Test, Some(profile)) => hook_of(profile)?,
             _ => None,
@@ -201,16 +245,23 @@ impl ConfirmedSingle {
         };
         let (ledger, observer) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.adapters.observer));
         let observer = Arc::new(move |event| observer(Event::Sending(event)));
-        let edges = Edges { ledger, gateway, observer, interrupt, passes: None };
-        let conditions = conditions(&run, block.lease, timeout, &destination);
-        let SingleEnding { outcome, stopped: stop, opted_out } = send_single(conditions, edges, encoded).await;
+        let passes = hours.as_ref().map(|hours| Arc::new(Passes::of_one(Arc::clone(hours))));
+        let edges = Edges { ledger, gateway, observer, interrupt, passes };
+        let conditions = conditions(&run, (block.lease, caps), timeout, &destination);
+        let SingleEnding { outcome, stopped: stop, skipped } =
+            send_single(conditions, edges, encoded.leaving_by(leave_by)).await;
         tracing::info!(run = run.name(), row = row.get(), "asked");
         if let Some(sandbox) = connection.into_sandbox() {
             sandbox.stop().await;
         }
         // Whatever came of it, nothing goes on with it: whoever wants it again asks again.
-        let state = if opted_out { State::Skipped } else { Activity::Over.once(outcome.as_ref()) };
-        Ok(EndedSingle { run, row, id, state, outcome, stop })
+        let state = if skipped.is_some() { State::Skipped } else { Activity::Over.once(outcome.as_ref()) };
+        if let Some(hours) = hours.filter(|_| stop.as_ref().is_some_and(|stop| stop.kind == StopKind::Window)) {
+            // It closed while the message waited for the account's pace.
+            let closes = leave_by.unwrap_or_else(self.adapters.clock);
+            refuse_closed(&hours, phone, closes.max((self.adapters.clock)()))?;
+        }
+        Ok(EndedSingle { run, row, id, state, skipped, outcome, stop })
     }
 }
 
@@ -233,16 +284,24 @@ impl Single {
             endpoint: *endpoint,
             kind: operation.kind(),
             live: destination.is_live(),
-            heed: match *purpose {
-                Purpose::Service => Heed { loopback: destination.is_loopback(), ..Heed::NOBODY },
+            heed: match (*operation, *purpose) {
+                (SingleKind::Lookup | SingleKind::CodeCall, _) => {
+                    Heed { loopback: destination.is_loopback(), ..Heed::NOBODY }
+                }
                 // The version of no list: each message is held against the list as it is then.
-                purpose @ Purpose::Marketing => Heed { purpose, loopback: destination.is_loopback(), version: 0 },
+                (_, purpose) => Heed { purpose, loopback: destination.is_loopback(), version: 0 },
             },
         }
     }
 }
 
-fn conditions(run: &Run, lease: Lease, timeout: Duration, destination: &Destination) -> SingleConditions {
+fn conditions(
+    run: &Run,
+    (lease, caps): (Lease, Vec<Cap>),
+    timeout: Duration,
+    destination: &Destination,
+) -> SingleConditions {
     let account = run.allowance(destination.rate().per_second());
-    SingleConditions { lease, endpoint: run.endpoint, account, timeout, patience: PATIENCE }
+    let bounds = (!caps.is_empty()).then(|| Arc::new(Bounds { caps, ..Bounds::default() }));
+    SingleConditions { lease, endpoint: run.endpoint, account, bounds, timeout, patience: PATIENCE }
 }

@@ -10,7 +10,7 @@ use super::launch::Session;
 use super::{Error, blocking};
 use crate::audience::{PhoneProblem, decode, parse, read_columns, suggest};
 use crate::domain::{ListForm, Purpose, Region, Row};
-use crate::finding::{Finding, rules};
+use crate::finding::{Finding, Place, rules};
 use crate::manifest::{Campaign, Profile, SuppressFile, unopened};
 use crate::regular_file;
 
@@ -34,16 +34,33 @@ pub(super) struct Suppressed {
 /// # Errors
 /// The files that are missing or cannot be read, and those without a number: nothing is sent then.
 pub(super) fn suppressed(campaign: &Campaign, profile: Option<&Profile>) -> Result<Suppressed, Vec<Finding>> {
-    let (mut suppressed, mut wrong) = (Suppressed::default(), Vec::new());
     if campaign.brief.purpose == Purpose::Service {
-        return Ok(suppressed);
+        return Ok(Suppressed::default());
     }
-    for file in files(campaign, profile) {
-        let at_its_key = |finding: Finding| match campaign.places.of_key(&file.key) {
+    read_all(files(campaign, profile), campaign.brief.region, |key| campaign.places.of_key(key))
+}
+
+/// Reads the files of a profile anew, for marketing that belongs to no campaign; national numbers are of this region.
+///
+/// # Errors
+/// The files that are missing or cannot be read, and those without a number: nothing is sent then.
+pub(super) fn suppressed_by_profile(profile: &Profile, region: Option<Region>) -> Result<Suppressed, Vec<Finding>> {
+    read_all(profile.suppress.iter(), region, |_| None)
+}
+
+/// Reads files; `place` tells where their key stands.
+fn read_all<'f>(
+    files: impl Iterator<Item = &'f SuppressFile>,
+    region: Option<Region>,
+    place: impl Fn(&str) -> Option<Place>,
+) -> Result<Suppressed, Vec<Finding>> {
+    let (mut suppressed, mut wrong) = (Suppressed::default(), Vec::new());
+    for file in files {
+        let at_its_key = |finding: Finding| match place(&file.key) {
             Some(place) => finding.at(place),
             None => finding,
         };
-        match read(file, file.region.or(campaign.brief.region)) {
+        match read(file, file.region.or(region)) {
             Ok(Numbers { numbers, unread }) if numbers.is_empty() && !unread.is_empty() => {
                 let message =
                     format!("no row of `{}` holds a number that can be used: {}", file.file.display(), told(&unread));

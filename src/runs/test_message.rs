@@ -6,15 +6,29 @@ use std::sync::Arc;
 use super::{Error, Inputs, ListSurvey, Observer, blocking, survey_list};
 use crate::domain::{Content, ParseRowsError, Row, RowSet};
 use crate::ledger::{Ledger, LeftOut, State};
+use crate::manifest::Brief;
 use crate::report::{RowPreview, preview_rows};
 
 /// What a row says.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct TestMessage {
     /// The row.
     pub row: Row,
     /// What it says.
     pub content: Content<Cow<'static, str>>,
+    /// The campaign's edition; empty if it has none.
+    pub(super) edition: String,
+    /// What was found in the list.
+    pub(super) list: ListSurvey,
+}
+
+/// What the shared runs of a campaign's tests have as their edition: its name, and the edition if it has one.
+pub(super) fn edition_of_tests(brief: &Brief, edition: &str) -> String {
+    match edition {
+        "" => brief.name.clone(),
+        // No name of a campaign has a colon.
+        edition => format!("{}:{edition}", brief.name),
+    }
 }
 
 /// The message of a row, whether or not its recipient has it already; without a row that of the first that would be sent.
@@ -29,12 +43,15 @@ pub async fn test_message(
 ) -> Result<TestMessage, Error> {
     let rows = row.map(|row| row.to_string().parse::<RowSet>()).transpose();
     let rows = rows.map_err(|error: ParseRowsError| Error::Input(error.to_string()))?;
-    let ListSurvey { survey, .. } = survey_list(inputs, ledger, observer).await?;
+    let list = survey_list(inputs, ledger, observer).await?;
+    let (survey, opened) = (&list.survey, Arc::clone(inputs));
+    let edition = blocking(move || Ok::<_, Error>(opened.open()?.edition)).await??;
     let Some(rows) = rows else {
-        let first = survey.firsts.into_iter().next().ok_or_else(|| {
+        let first = survey.firsts.first().ok_or_else(|| {
             Error::Input("no row would be sent now, so there is none to test; name one with `--row`".to_owned())
         })?;
-        return Ok(TestMessage { row: first.row, content: first.content });
+        let (row, content) = (first.row, first.content.clone());
+        return Ok(TestMessage { row, content, edition, list });
     };
     let row = rows.last();
     if row > survey.last_row {
@@ -46,7 +63,7 @@ pub async fn test_message(
     let opened = Arc::clone(inputs);
     let content = blocking(move || content_of(&opened, &rows)).await??;
     let content = content.ok_or_else(|| Error::Input(format!("row {row} is blank, so it has no message")))?;
-    Ok(TestMessage { row, content })
+    Ok(TestMessage { row, content, edition, list })
 }
 
 fn content_of(inputs: &Inputs, rows: &RowSet) -> Result<Option<Content<Cow<'static, str>>>, Error> {

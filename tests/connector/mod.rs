@@ -8,6 +8,7 @@ mod clients;
 mod door;
 mod entries;
 mod hostile;
+mod policy;
 mod protocol;
 mod runs;
 mod schemas;

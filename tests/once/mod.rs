@@ -1,6 +1,7 @@
 //! One paid operation at a time: `campaign gateway lookup`, `campaign gateway otp` and `campaign test`.
 
 mod ending;
+mod policy_of_tests;
 mod refused;
 mod tests_of_campaigns;
 

@@ -19,6 +19,9 @@ mod telling;
 mod terminal;
 mod wait;
 
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, Zoned};
+
 pub(crate) use browser::Browser;
 pub(crate) use chance::Chance;
 #[cfg(target_os = "linux")]
@@ -42,6 +45,14 @@ pub(crate) use wait::{until, until_within};
 pub(crate) const KEY: &str = "k3y-of-the-stories";
 /// The environment variable that holds it.
 pub(crate) const KEY_VARIABLE: &str = "STORY_KEY";
+
+/// A window that is closed now everywhere, and when it opens on the clocks of a zone.
+pub(crate) fn closed_window(zone: &str) -> (String, Zoned) {
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let day = |days: i64| today + Span::new().days(days);
+    let window = format!("{{ hours: 00:00-24:00, except: [{}, {}, {}] }}", day(-1), day(0), day(1));
+    (window, day(2).in_tz(zone).expect("a zone"))
+}
 
 /// The number of the recipient in row `row`; the header is row 1.
 pub(crate) fn phone(row: usize) -> u64 {

@@ -106,6 +106,9 @@ pub(in crate::cli) struct TestArgs {
     /// Send through this gateway instead of the campaign's own
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
+    /// Send it even while the window of the campaign or the gateway is closed
+    #[arg(long)]
+    pub(in crate::cli) outside_window: bool,
     /// Do it without asking
     #[arg(short, long)]
     pub(in crate::cli) yes: bool,

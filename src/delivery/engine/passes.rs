@@ -45,6 +45,11 @@ impl Engine {
                 (self.route.observer)(DeliveryEvent::Waiting { reason, time });
                 self.wait_until(&passes, at).await;
             }
+            // A person waits for the end of this start.
+            Look::Closes(_) if self.attended => {
+                self.halt(Stop::new(StopKind::Window, "the window closes before the message's turn"));
+                return true;
+            }
             // What its turn would have let leave too late is waited for as for a turn.
             Look::Closes(at) => self.wait_until(&passes, at).await,
             Look::Opens(_) => {}

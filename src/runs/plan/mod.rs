@@ -11,6 +11,7 @@ mod pin;
 mod planned;
 mod refusal;
 mod signature;
+mod test_plan;
 #[cfg(test)]
 mod tests;
 
@@ -24,3 +25,5 @@ pub(super) use pin::{ApprovedYes, Pin};
 pub use planned::{Pending, PlanOf, PlanOptions, PlannedCampaign, short};
 pub use refusal::PlanRefusal;
 pub use signature::PrivateKey;
+pub use test_plan::TestRecipients;
+pub(super) use test_plan::approval_of_tests;

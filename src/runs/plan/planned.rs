@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::PlanRefusal;
+use super::{PlanRefusal, TestRecipients};
 use crate::delivery::FrozenInputs;
 use crate::domain::{Amount, Content, Text};
 use crate::ledger::{Plan, StateCounts};
@@ -83,6 +83,9 @@ pub struct PlanOptions {
     /// When messages may leave, in words; nothing where they always may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hours: Option<String>,
+    /// The recipients of test messages; nothing for a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests_to: Option<TestRecipients>,
 }
 
 impl PlanOptions {
@@ -175,6 +178,7 @@ impl PlannedCampaign {
         note(self.options.limit != options.limit, "the option `--limit`");
         note(self.options.again != options.again, "the option `--again`");
         note(self.options.occurrence != options.occurrence, "the date of its schedule");
+        note(self.options.tests_to != options.tests_to, "whom test messages go to");
         note(self.options.hours != options.hours, "the hours at which messages may leave");
         let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the recipients".to_owned());
         let texts = texts_that_differ(&self.inputs, now);

@@ -1,0 +1,59 @@
+//! Words for what a policy holds back.
+
+use jiff::Zoned;
+
+use super::suggested::Options;
+use crate::report::{plural, thousands};
+use crate::runs::{HeldRecipient, PolicyRefusal, short};
+
+/// How a test is sent outside of the window where no person can be asked.
+pub(super) const OUTSIDE: &str = "send the test when the window is open, or say `--outside-window`";
+
+/// That the window is closed, and when it opens.
+pub(super) fn closed(opens: Option<&Zoned>) -> String {
+    match opens {
+        Some(opens) => format!("the window is closed now; it opens at {}", local(opens)),
+        None => "the window is closed now, and does not open for a year".to_owned(),
+    }
+}
+
+/// A time on its clocks, with their zone.
+pub(super) fn local(time: &Zoned) -> String {
+    let zone = time.time_zone().iana_name().map_or_else(|| time.offset().to_string(), str::to_owned);
+    format!("{} ({zone})", time.strftime("%Y-%m-%d %H:%M"))
+}
+
+/// Why a single message is held back, and what to do.
+pub(super) fn refusal(refusal: &PolicyRefusal, options: &Options) -> (String, String) {
+    match refusal {
+        PolicyRefusal::Suppressed(held) => {
+            let named = |held: &HeldRecipient| format!("recipient {} ({})", held.place, held.phone.masked());
+            let named: Vec<String> = held.iter().map(named).collect();
+            let message =
+                format!("nothing was sent to anyone: {} opted out, and the message is marketing", named.join(", "));
+            let list = options.command("suppress list");
+            (message, format!("leave that `--to` out; `{list}`, or a file under `suppress`, has the number"))
+        }
+        PolicyRefusal::OutsideWindow { opens } => {
+            (format!("nothing was sent: {}", closed(opens.as_ref())), OUTSIDE.to_owned())
+        }
+        PolicyRefusal::TooManyTests { number, most } => (
+            format!("nothing was sent: {}", too_many(*number, *most)),
+            format!(
+                "send to more people by a run of some rows, such as `{}`, or of those that `where` chooses",
+                options.command("run FILE -n 20")
+            ),
+        ),
+        PolicyRefusal::UnapprovedTests { digest, gateway, number, most } => {
+            let approve = options.command(format!("approve {} --key FILE", short(digest)));
+            let message =
+                format!("nothing was sent: {}, and more need an approval of `{gateway}`", too_many(*number, *most));
+            (message, format!("have `{approve}` approve exactly these messages, then test again"))
+        }
+    }
+}
+
+fn too_many(number: u64, most: u64) -> String {
+    let recipients = plural(number, "recipient");
+    format!("tests of this edition would have {recipients}, and may have {}", thousands(most))
+}

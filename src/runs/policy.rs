@@ -1,0 +1,137 @@
+//! The window, the caps and the opt-outs that hold for a single message: those of a profile, and of a campaign under test.
+//!
+//! Lookups and code calls are service: their recipients ask for them, and no policy holds them back.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use super::guard::caps_of;
+use super::suppress_files::{suppressed, suppressed_by_profile};
+use super::{Error, Inputs, blocking};
+use crate::delivery::{Clock, Departure, Hours, Keeping, ZoneOf};
+use crate::domain::{Cap, Phone, Purpose, Region, country_of};
+use crate::ledger::Heed;
+use crate::manifest::{Campaign, Destination, Profile, SendingWindow, WindowZone};
+
+/// Why a policy holds a message back. Surfaces find the words.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PolicyRefusal {
+    /// Recipients opted out.
+    Suppressed(Vec<HeldRecipient>),
+    /// The window is closed.
+    OutsideWindow {
+        /// When it opens on the recipient's clocks; nothing if it stays closed for a year.
+        opens: Option<Zoned>,
+    },
+    /// More recipients of tests than an edition may have, and the profile names nobody who can approve more.
+    TooManyTests {
+        /// How many recipients there would be.
+        number: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// The same, and the profile names who can approve.
+    UnapprovedTests {
+        /// The digest of the plan that waits for an approval.
+        digest: String,
+        /// The gateway.
+        gateway: String,
+        /// How many recipients there would be.
+        number: u64,
+        /// How many need no approval.
+        most: u64,
+    },
+}
+
+/// A recipient that a command names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldRecipient {
+    /// The place among the recipients of the command, from 1.
+    pub place: usize,
+    /// The number.
+    pub phone: Phone,
+}
+
+impl From<PolicyRefusal> for Error {
+    fn from(refusal: PolicyRefusal) -> Self {
+        Error::Policy(refusal)
+    }
+}
+
+/// The caps that hold for a message of an assistant.
+pub(super) fn caps_of_assistants(destination: &Destination) -> Vec<Cap> {
+    caps_of((Purpose::Marketing, None), destination)
+}
+
+/// The hours for a message of an assistant. It belongs to no campaign, so a window is on the recipient's clocks, or on those of
+/// this computer if the number's country has several zones.
+pub(super) fn hours_of_assistants(destination: &Destination) -> Option<Keeping> {
+    let window = destination.profile()?.window.as_ref()?.window.clone();
+    Some(Keeping { windows: vec![(window, ZoneOf::Country)], home: TimeZone::system(), until: None })
+}
+
+/// The hours for a test message: the windows of its campaign and of the profile. Its recipient is in no row, so a window by a
+/// column is on the campaign's clocks.
+pub(super) fn hours_of_tests(inputs: &Inputs) -> Option<Keeping> {
+    let Inputs { campaign, destination, .. } = inputs;
+    let profile = Some(destination.profile()?);
+    let zone = |zone: &WindowZone| match zone {
+        WindowZone::Recipient => ZoneOf::Country,
+        WindowZone::Campaign | WindowZone::Column(_) => ZoneOf::Campaign,
+    };
+    let windows: Vec<_> =
+        campaign.windows(profile).map(|SendingWindow { window, zone: of }| (window.clone(), zone(of))).collect();
+    (!windows.is_empty()).then(|| Keeping { windows, home: campaign.home(), until: None })
+}
+
+/// Refuses a message outside of these hours; else tells before which moment it has to leave.
+pub(super) fn refuse_closed(hours: &Hours, phone: Phone, now: Timestamp) -> Result<Option<Timestamp>, PolicyRefusal> {
+    match hours.departure(phone, now) {
+        Departure::Open(until) => Ok(until),
+        Departure::Closed(opens) => Err(PolicyRefusal::OutsideWindow { opens }),
+    }
+}
+
+/// These hours on this clock.
+pub(super) fn on_clock(keeping: Keeping, clock: fn() -> Timestamp) -> Arc<Hours> {
+    let clock: Clock = Arc::new(clock);
+    Arc::new(Hours::new(keeping, clock))
+}
+
+/// Refuses a message of an assistant to a number in the files of the profile, which are read anew.
+pub(super) async fn refuse_in_files(profile: &Profile, phone: Phone) -> Result<(), Error> {
+    if profile.suppress.is_empty() {
+        return Ok(());
+    }
+    let profile = profile.clone();
+    // A campaign says the country of national numbers in such a file; here it is the recipient's own.
+    let region = country_of(phone).and_then(|code| code.parse::<Region>().ok());
+    let found = blocking(move || suppressed_by_profile(&profile, region)).await?.map_err(Error::Findings)?;
+    match found.numbers.contains(phone.get()) {
+        true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }]).into()),
+        false => Ok(()),
+    }
+}
+
+/// The recipients of a test that opted out of what its campaign sends: by the ledger, or by a file of campaign or profile.
+pub(super) async fn held_of_test(
+    ledger: &dyn crate::ledger::Ledger,
+    inputs: &Arc<Inputs>,
+    phones: &[Phone],
+) -> Result<Vec<HeldRecipient>, Error> {
+    let Campaign { brief, .. } = &inputs.campaign;
+    let heed = Heed { purpose: brief.purpose, loopback: inputs.destination.is_loopback(), version: 0 };
+    let read = Arc::clone(inputs);
+    let in_files = blocking(move || suppressed(&read.campaign, read.destination.profile())).await?;
+    let in_files = in_files.map_err(Error::Findings)?.numbers;
+    let mut held = Vec::new();
+    for (place, phone) in (1..).zip(phones.iter().copied()) {
+        let opt_outs = ledger.opt_outs_of(phone).await?;
+        if in_files.contains(phone.get()) || opt_outs.iter().any(|out| heed.is_held_back(&brief.name, out)) {
+            held.push(HeldRecipient { place, phone });
+        }
+    }
+    Ok(held)
+}

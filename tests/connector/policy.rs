@@ -1,0 +1,166 @@
+//! A profile's `policy` holds for messages of assistants, and lookups are service.
+
+use serde_json::{Value, json};
+
+use super::{Connector, folder_of, told};
+use crate::support::{Folder, Gateway, KEY_VARIABLE, Terminal, closed_window};
+
+const PHONE: u64 = 380_501_234_567;
+const OTHER: u64 = 380_501_234_568;
+
+/// A folder whose profile has this policy.
+fn with_policy(gateway: &Gateway, policy: &str) -> Folder {
+    let folder = folder_of(gateway, &format!("env: {KEY_VARIABLE}"));
+    let profile = std::fs::read_to_string(folder.path("gateways.yaml")).expect("a profile");
+    folder.write("gateways.yaml", &format!("{profile}  policy: {{ {policy} }}\n"));
+    folder
+}
+
+fn sending(folder: Folder) -> Connector {
+    Connector::within(folder, &["--allow-send"])
+}
+
+/// A confirmed call of each tool that sends a message to a number; each says something else.
+fn calls(phone: u64, text: &str) -> [(&'static str, Value); 4] {
+    let (link, image) = ("https://shop.example", "https://cdn.example/a.png");
+    let sms = json!({ "message": text, "signature": "OlenaCo" });
+    [
+        ("send_sms", json!({ "text": text, "sender": "OlenaCo" })),
+        ("send_viber", json!({ "text": text, "sender": "OlenaCo" })),
+        ("send_rcs", json!({ "text": text, "sender": "OlenaCo", "image": image, "button": "Buy", "link": link })),
+        ("send_chain", json!({ "channels": ["sms"], "sms": sms })),
+    ]
+    .map(|(tool, mut arguments)| {
+        arguments["phone"] = json!(phone);
+        arguments["confirm"] = json!(true);
+        (tool, arguments)
+    })
+}
+
+fn sms(phone: u64, text: &str) -> Value {
+    let [(_, sms), ..] = calls(phone, text);
+    sms
+}
+
+/// The error of a call that is refused.
+#[track_caller]
+fn refused(connector: &Connector, (tool, arguments): &(&str, Value), code: &str) -> Value {
+    let result = connector.call(tool, arguments);
+    let error = told(&result);
+    assert_eq!((&result["isError"], &error["code"]), (&json!(true), &json!(code)), "{tool}: {error}");
+    error
+}
+
+#[track_caller]
+fn accepted(connector: &Connector, phone: u64, text: &str) {
+    let answer = told(&connector.call("send_sms", &sms(phone, text)));
+    assert_eq!(answer["accepted"], true, "{answer}");
+}
+
+#[test]
+fn suppress_files_hold_for_every_sending_tool() {
+    let gateway = Gateway::accepting();
+    let folder = with_policy(&gateway, "suppress: [house.csv]");
+    folder.write("house.csv", &format!("phone\n+{PHONE}\n"));
+    let connector = sending(folder);
+    for call in calls(PHONE, "Hi") {
+        let error = refused(&connector, &call, "opted_out");
+        assert_eq!(error["retryable"], false);
+        assert!(!error.to_string().contains(&PHONE.to_string()), "{error}");
+    }
+    assert!(gateway.requests().is_empty());
+    accepted(&connector, OTHER, "Hi");
+    // The file is read anew, and a national number in it is one of the recipient's country.
+    connector.folder.write("house.csv", &format!("phone\n0{}\n", OTHER % 1_000_000_000));
+    refused(&connector, &("send_sms", sms(OTHER, "Ho")), "opted_out");
+    // Without the file, nobody knows who opted out.
+    std::fs::remove_file(connector.folder.path("house.csv")).expect("a file");
+    refused(&connector, &("send_sms", sms(PHONE + 2, "Ho")), "internal");
+    assert_eq!(gateway.phones(), [OTHER]);
+}
+
+#[test]
+fn cap_holds_for_every_sending_tool() {
+    let gateway = Gateway::accepting();
+    let connector = sending(with_policy(&gateway, "cap: 1/7d"));
+    accepted(&connector, PHONE, "Hi");
+    for call in calls(PHONE, "Ho") {
+        assert_eq!(refused(&connector, &call, "cap_reached")["retryable"], false);
+    }
+    let connector = connector.restarted(&["--allow-send"]);
+    refused(&connector, &("send_sms", sms(PHONE, "Ho")), "cap_reached");
+    accepted(&connector, OTHER, "Hi");
+    assert_eq!(gateway.phones(), [PHONE, OTHER]);
+}
+
+#[test]
+fn caps_count_messages_of_assistants_and_campaigns_together() {
+    let gateway = Gateway::accepting();
+    let folder = with_policy(&gateway, "cap: 1/7d");
+    folder.write("news.csv", &format!("phone\n{PHONE}\n{OTHER}\n"));
+    let campaign = "name: news\ngateway: local\nrecipients: { file: news.csv }\n\
+                    channels:\n  - sms: { signature: OlenaCo, message: Hello }\n";
+    folder.write("news.yaml", campaign);
+    let connector = sending(folder);
+    accepted(&connector, PHONE, "Hi");
+    let run = connector.folder.campaign(&["run", "news.yaml", "--no-wait", "--json"]).exits(0).json();
+    assert_eq!(run["counts"], json!({ "accepted": 1, "skipped": 1 }), "{run}");
+    refused(&connector, &("send_sms", sms(OTHER, "Hi")), "cap_reached");
+    assert_eq!(gateway.phones(), [PHONE, OTHER]);
+    let status = connector.folder.campaign(&["status", "assistant.message", "--json"]).json();
+    assert_eq!(status["counts"], json!({ "queued": 1, "skipped": 1 }));
+}
+
+#[test]
+fn closed_window_holds_back_every_sending_tool() {
+    let gateway = Gateway::accepting();
+    let (window, opens) = closed_window("Europe/Kyiv");
+    let folder = with_policy(&gateway, &format!("window: {window}"));
+    let connector = Connector::within(folder, &["--allow-send", "--approve"]);
+    for call in calls(PHONE, "Hi") {
+        let error = refused(&connector, &call, "outside_window");
+        assert_eq!((&error["opens_at"], &error["retryable"]), (&json!(opens.to_string()), &json!(true)), "{error}");
+        let time = format!("{} (Europe/Kyiv)", opens.strftime("%Y-%m-%d %H:%M"));
+        assert!(error["error"].as_str().is_some_and(|words| words.contains(&time)), "{error}");
+    }
+    assert!(gateway.requests().is_empty());
+    // The operator was asked about none of them, and the ledger has no row.
+    assert_eq!(connector.folder.campaign(&["status", "--json"]).exits(0).json()["runs"], json!([]));
+}
+
+#[test]
+fn lookups_are_service_and_no_policy_holds_them_back() {
+    let gateway = Gateway::accepting();
+    let (window, _) = closed_window("Europe/Kyiv");
+    let folder = with_policy(&gateway, &format!("cap: 1/7d, suppress: [house.csv], window: {window}"));
+    folder.write("house.csv", &format!("phone\n+{PHONE}\n"));
+    let connector = sending(folder);
+    for _ in 0..2 {
+        let answer = told(&connector.call("lookup_number", &json!({ "phone": PHONE })));
+        assert_eq!(answer["phone"], PHONE.to_string(), "{answer}");
+    }
+    for command in ["lookup", "otp"] {
+        connector.folder.campaign(&["gateway", command, &format!("+{PHONE}")]).exits(0);
+    }
+    assert_eq!(gateway.phones(), [PHONE; 4]);
+    refused(&connector, &("send_sms", sms(PHONE, "Hi")), "outside_window");
+}
+
+#[test]
+fn approval_of_a_message_passes_no_policy() {
+    let gateway = Gateway::accepting();
+    let folder = with_policy(&gateway, "suppress: [house.csv]");
+    folder.write("house.csv", "phone\n");
+    let connector = Connector::within(folder, &["--allow-send", "--approve"]);
+    let pending = told(&connector.call("send_sms", &sms(PHONE, "Hi")));
+    let digest = pending["digest"].as_str().expect("a digest");
+    let asked = Terminal::start(connector.folder.command(&["approve", digest]));
+    asked.shows("type `yes`").types("yes");
+    asked.finish().exits(0);
+    connector.folder.write("house.csv", &format!("phone\n+{PHONE}\n"));
+    refused(&connector, &("send_sms", sms(PHONE, "Hi")), "opted_out");
+    assert!(gateway.requests().is_empty());
+    // The approval was not used up.
+    connector.folder.write("house.csv", "phone\n");
+    accepted(&connector, PHONE, "Hi");
+}

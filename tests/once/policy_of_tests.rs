@@ -1,0 +1,125 @@
+//! Which policies hold for `campaign test`: opt-outs, the window, and the number of recipients of an edition.
+
+use crate::support::{Answer, Draft, Finished, Folder, Gateway, Terminal, campaign, closed_window, rejected};
+
+/// A number that is in no list.
+const TESTER: u64 = 380_671_234_500;
+
+fn number(tester: u64) -> String {
+    format!("+{}", TESTER + tester)
+}
+
+/// Tests the campaign to these of the testers.
+fn test(sale: &Folder, testers: impl IntoIterator<Item = u64>, options: &[&str]) -> Finished {
+    let mut arguments = vec!["test".to_owned(), "sale.yaml".to_owned()];
+    arguments.extend(testers.into_iter().flat_map(|tester| ["--to".to_owned(), number(tester)]));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    sale.campaign(&[&arguments, options].concat())
+}
+
+#[test]
+fn suppressed_recipient_stops_the_test_for_everyone() {
+    let gateway = Gateway::accepting();
+    let draft = || campaign().recipients("suppress: [stop.csv]").through(&gateway);
+    let sale = draft().profile("policy: { suppress: [house.csv] }").write();
+    sale.write("stop.csv", &format!("phone\n{}\n", number(1)));
+    sale.write("house.csv", &format!("phone\n{}\n", number(2)));
+    sale.campaign(&["suppress", "add", &number(3)]).exits(0);
+    sale.campaign(&["suppress", "add", &number(4), "--campaign", "sale"]).exits(0);
+    sale.campaign(&["suppress", "add", &number(5), "--campaign", "other"]).exits(0);
+    for (held, digits) in [(1, "…01"), (2, "…02"), (3, "…03"), (4, "…04")] {
+        let refused = test(&sale, [0, held], &[]).exits(2);
+        let refused = refused.says("nothing was sent to anyone").says(&format!("recipient 2 ({digits}) opted out"));
+        assert!(!refused.stderr.contains(&number(held)[1..]), "{}", refused.stderr);
+    }
+    test(&sale, [1, 2, 0], &[]).exits(2).says("recipient 1 (…01), recipient 2 (…02) opted out");
+    assert!(gateway.sends().is_empty());
+    test(&sale, [0, 5], &[]).exits(0);
+    // An opt-out from marketing holds no service message back.
+    draft().top("purpose: service").profile("policy: { suppress: [house.csv] }").rewrite(&sale);
+    test(&sale, [2, 3], &[]).exits(0);
+    assert_eq!(gateway.phones(), [0, 5, 2, 3].map(|tester| TESTER + tester));
+}
+
+#[test]
+fn test_outside_the_window_needs_an_option_or_a_yes() {
+    let gateway = Gateway::accepting();
+    let (window, opens) = closed_window("Europe/Kyiv");
+    let base = |draft: Draft| draft.top("timezone: Europe/Kyiv").through(&gateway);
+    let of_profile = base(campaign()).profile(&format!("policy: {{ window: {window} }}"));
+    let of_campaign = base(campaign().delivery(&format!("window: {window}")));
+    let opens = format!("it opens at {} (Europe/Kyiv)", opens.strftime("%Y-%m-%d %H:%M"));
+    for (draft, sent) in [(of_profile, 0), (of_campaign, 2)] {
+        let sale = draft.write();
+        for options in [&[][..], &["--yes"]] {
+            test(&sale, [0], options).exits(2).says(&opens).says("help: ").says("`--outside-window`");
+        }
+        let asked = Terminal::start_on(200, sale.command(&["test", "sale.yaml", "--to", &number(0)]));
+        asked.shows(&opens).shows("type `yes`").types("");
+        asked.finish().exits(2);
+        assert_eq!(gateway.phones().len(), sent);
+        let asked = Terminal::start_on(200, sale.command(&["test", "sale.yaml", "--to", &number(0)]));
+        asked.shows(&opens).shows("type `yes`").types("yes");
+        asked.finish().exits(0);
+        test(&sale, [0], &["--outside-window"]).exits(0);
+        assert_eq!(gateway.phones().len(), sent + 2);
+        test(&sale, [0], &["--gateway", "sandbox"]).exits(0);
+    }
+}
+
+#[test]
+fn tests_of_an_edition_have_ten_recipients_over_all_commands() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().top("edition: first").through(&gateway).write();
+    test(&sale, 0..11, &[]).exits(2).says("would have 11 recipients, and may have 10").says("run FILE -n 20");
+    for tester in 0..10 {
+        test(&sale, [tester], &[]).exits(0);
+    }
+    for row in ["2", "3"] {
+        test(&sale, [10], &["--row", row]).exits(2).says("would have 11 recipients").says("help: ");
+        test(&sale, [9], &["--row", row]).exits(0);
+    }
+    assert_eq!(gateway.phones().len(), 12);
+    test(&sale, 0..20, &["--gateway", "sandbox"]).exits(0);
+    sale.replace("sale.yaml", "edition: first", "edition: second");
+    test(&sale, [10], &[]).exits(0);
+    assert_eq!(gateway.phones().len(), 13);
+}
+
+#[test]
+fn rejected_test_counts_no_recipient() {
+    let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route"))]);
+    let sale = campaign().through(&gateway).write();
+    test(&sale, [20], &[]).exits(3);
+    test(&sale, 0..10, &[]).exits(0);
+    test(&sale, [20], &[]).exits(2).says("would have 11 recipients");
+}
+
+#[test]
+fn more_recipients_of_tests_wait_for_the_approver() {
+    for (above, most) in [(2, 2), (1000, 10)] {
+        let gateway = Gateway::accepting();
+        let sale = campaign().through(&gateway).write();
+        let made = sale.campaign(&["approve", "--new-key", "olha", "--json"]).exits(0).json();
+        let public = made["public"].as_str().expect("a public half");
+        let rule = format!("local:\n  approval: {{ above: {above}, by: {{ Olha: \"{public}\" }} }}\n");
+        sale.replace("gateways.yaml", "local:\n", &rule);
+        for tester in 0..most {
+            test(&sale, [tester], &[]).exits(0);
+        }
+        let refused = test(&sale, [most, most + 1], &[]).exits(2).says(&format!("may have {most}, and more need"));
+        let command = refused.stderr.split_once("campaign approve ").expect("a command").1;
+        let digest = command.split(' ').next().expect("a digest");
+        sale.run(&["--plan", digest]).exits(2).says("whom test messages go to");
+        let signed = sale.campaign(&["approve", digest, "--key", "olha.key"]).exits(0);
+        signed.says("is approved by Olha for 2 test messages, once");
+        // It is good for exactly these messages.
+        test(&sale, [most], &[]).exits(2);
+        test(&sale, [most, most + 2], &[]).exits(2);
+        test(&sale, [most, most + 1], &["--row", "3"]).exits(2);
+        assert_eq!(gateway.phones().len() as u64, most);
+        test(&sale, [most + 1, most], &[]).exits(0);
+        assert_eq!(gateway.phones().len() as u64, most + 2);
+        test(&sale, [most + 2], &[]).exits(2).says("need an approval");
+    }
+}
