@@ -104,8 +104,8 @@ pub fn caps(inputs: &Inputs) -> Vec<Cap> {
     caps_of((campaign.brief.purpose, campaign.delivery.cap), destination)
 }
 
-/// The same of messages for this purpose, which have this cap of their own.
-pub(super) fn caps_of((purpose, own): (Purpose, Option<Cap>), destination: &Destination) -> Vec<Cap> {
+/// The same of messages for this purpose, which have these caps of their own.
+pub(super) fn caps_of((purpose, own): (Purpose, impl IntoIterator<Item = Cap>), destination: &Destination) -> Vec<Cap> {
     if purpose == Purpose::Service {
         return Vec::new();
     }

@@ -96,7 +96,10 @@ impl Sender<'_> {
         let budget = Budget { cost: cost.filter(|_| self.destination.is_live()), recipients };
         // Nobody gets a message by a rehearsal.
         let caps = match self.destination.is_live() {
-            true => caps_of((self.brief.purpose, self.terms.delivery.cap), self.destination),
+            true => {
+                let own = [self.terms.delivery.cap, self.terms.policy.cap];
+                caps_of((self.brief.purpose, own.into_iter().flatten()), self.destination)
+            }
             false => Vec::new(),
         };
         // A rehearsal that keeps no pace waits for no other day.

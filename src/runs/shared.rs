@@ -108,7 +108,8 @@ impl Session {
         let ledger = self.adapters.ledger.as_ref();
         let before = Snapshot::read(ledger, run, true).await?;
         let hand = Hand::new(self.sender(terms), gateway, hook, retry);
-        let terms_told = serde_json::to_string(terms).map_err(|error| Error::Internal(error.to_string()))?;
+        let for_workers = terms.for_workers(self.inputs().destination.profile());
+        let terms_told = serde_json::to_string(&for_workers).map_err(|error| Error::Internal(error.to_string()))?;
         let longest = terms.delivery.timeout + GRACE;
         let led = hand.participant().lead((run, lease), &terms_told, retry, longest).await?;
         let ending = led.ok_or_else(|| Error::Taken { run: run.name() })?;
