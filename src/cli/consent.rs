@@ -162,7 +162,7 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             (text, Yes::Word("yes"))
         }
         Proposal::OutsideWindow { opens } => {
-            let text = format!("{}\n  the test messages would leave now\n", policy::closed(*opens));
+            let text = format!("{}\n  the test messages would leave now\n", policy::describe_closed_window(*opens));
             (text, Yes::Word("yes"))
         }
         Proposal::Pending { gateway, shown, ledger } => {
@@ -261,7 +261,9 @@ pub(super) fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> String {
             format!("this would ask a live gateway, and costs money; {BEFOREHAND}")
         }
         (ProposalKind::Single, Refusal::No) => "nothing was sent: `yes` was not typed".to_owned(),
-        (ProposalKind::OutsideWindow(opens), _) => format!("nothing was sent: {}", policy::closed(opens.as_ref())),
+        (ProposalKind::OutsideWindow(opens), _) => {
+            format!("nothing was sent: {}", policy::describe_closed_window(opens.as_ref()))
+        }
         (ProposalKind::Template { gateway, verb }, Refusal::NobodyToAsk) => {
             format!("this would {verb} a template of the live gateway `{gateway}`; {BEFOREHAND}")
         }

@@ -10,15 +10,15 @@ use crate::runs::{HeldRecipient, PolicyRefusal, short};
 pub(super) const OUTSIDE: &str = "send the test when the window is open, or say `--outside-window`";
 
 /// That the window is closed, and when it opens.
-pub(super) fn closed(opens: Option<&Zoned>) -> String {
+pub(super) fn describe_closed_window(opens: Option<&Zoned>) -> String {
     match opens {
-        Some(opens) => format!("the window is closed now; it opens at {}", local(opens)),
+        Some(opens) => format!("the window is closed now; it opens at {}", format_local(opens)),
         None => "the window is closed now, and does not open for a year".to_owned(),
     }
 }
 
 /// A time on its clocks, with their zone.
-pub(super) fn local(time: &Zoned) -> String {
+pub(super) fn format_local(time: &Zoned) -> String {
     let zone = time.time_zone().iana_name().map_or_else(|| time.offset().to_string(), str::to_owned);
     format!("{} ({zone})", time.strftime("%Y-%m-%d %H:%M"))
 }
@@ -35,10 +35,10 @@ pub(super) fn refusal(refusal: &PolicyRefusal, options: &Options) -> (String, St
             (message, format!("leave that `--to` out; `{list}`, or a file under `suppress`, has the number"))
         }
         PolicyRefusal::OutsideWindow { opens } => {
-            (format!("nothing was sent: {}", closed(opens.as_ref())), OUTSIDE.to_owned())
+            (format!("nothing was sent: {}", describe_closed_window(opens.as_ref())), OUTSIDE.to_owned())
         }
         PolicyRefusal::TooManyTests { number, most } => (
-            format!("nothing was sent: {}", too_many(*number, *most)),
+            format!("nothing was sent: {}", describe_excess(*number, *most)),
             format!(
                 "send to more people by a run of some rows, such as `{}`, or of those that `where` chooses",
                 options.command("run FILE -n 20")
@@ -46,14 +46,16 @@ pub(super) fn refusal(refusal: &PolicyRefusal, options: &Options) -> (String, St
         ),
         PolicyRefusal::UnapprovedTests { digest, gateway, number, most } => {
             let approve = options.command(format!("approve {} --key FILE", short(digest)));
-            let message =
-                format!("nothing was sent: {}, and more need an approval of `{gateway}`", too_many(*number, *most));
+            let message = format!(
+                "nothing was sent: {}, and more need an approval of `{gateway}`",
+                describe_excess(*number, *most)
+            );
             (message, format!("have `{approve}` approve exactly these messages, then test again"))
         }
     }
 }
 
-fn too_many(number: u64, most: u64) -> String {
+fn describe_excess(number: u64, most: u64) -> String {
     let recipients = plural(number, "recipient");
     format!("tests of this edition would have {recipients}, and may have {}", thousands(most))
 }

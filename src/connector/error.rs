@@ -25,7 +25,7 @@ pub(super) struct ToolError {
     /// Our identifier of the message that it is about.
     id: Option<u64>,
     /// When the window opens that is closed now.
-    opens_at: Option<Zoned>,
+    opens_at: Option<Box<Zoned>>,
 }
 
 impl ToolError {
@@ -87,7 +87,7 @@ impl ToolError {
         let zone = opens.time_zone().iana_name().map_or_else(|| opens.offset().to_string(), str::to_owned);
         let time = format!("{} ({zone})", opens.strftime("%Y-%m-%d %H:%M"));
         let error = format!("the window in which this gateway sends is closed; it opens at {time}");
-        Self { retryable: true, opens_at: Some(opens.clone()), ..Self::new("outside_window", error) }
+        Self { retryable: true, opens_at: Some(Box::new(opens.clone())), ..Self::new("outside_window", error) }
             .how_to(format!("nothing was sent; tell the person you work for, and call it again from {time} on"))
     }
 

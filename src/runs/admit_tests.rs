@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::consent::confirm;
 use super::plan::approval_of_tests;
-use super::policy::{PolicyRefusal, held_of_test, hours_of_tests, on_clock, refuse_closed};
+use super::policy::{PolicyRefusal, find_suppressed, hours_of_tests, on_clock, refuse_closed};
 use super::test_message::edition_of_tests;
 use super::{Adapters, ConfirmedSingle, Consent, Error, Inputs, PlanRefusal, Proposal, Single, TestMessage};
 use crate::delivery::SingleKind;
@@ -56,27 +56,27 @@ impl TestOrder<'_> {
         let Self { inputs, message, phones } = *self;
         let singles = phones.iter().map(|phone| Single::test(message, *phone, inputs));
         let mut singles = singles.collect::<Result<Vec<_>, _>>()?;
-        let held = held_of_test(adapters.ledger.as_ref(), inputs, phones).await?;
+        let held = find_suppressed(adapters.ledger.as_ref(), inputs, phones).await?;
         if !held.is_empty() {
             return Err(PolicyRefusal::Suppressed(held).into());
         }
-        self.approval(&adapters).await?;
+        self.find_approval(&adapters).await?;
         if self.confirm_hours(&adapters, outside).await? {
             singles = singles.into_iter().map(Single::at_any_time).collect();
         }
         let tests = Single::confirm_each(singles, adapters.clone(), consent).await?;
-        Ok(AdmittedTests { tests, _counted: self.count(&adapters).await? })
+        Ok(AdmittedTests { tests, _counted: self.count_recipients(&adapters).await? })
     }
 
     /// Counts the recipients once more, while no other process does, and uses an approval that they need.
-    async fn count(&self, adapters: &Adapters) -> Result<Option<Hold>, Error> {
+    async fn count_recipients(&self, adapters: &Adapters) -> Result<Option<Hold>, Error> {
         let (brief, destination) = (&self.inputs.campaign.brief, &self.inputs.destination);
         if !destination.is_live() {
             return Ok(None);
         }
         let ledger = adapters.ledger.as_ref();
-        let hold = turn(ledger, &brief.name, destination.gateway()).await?;
-        if let Some(approval) = self.approval(adapters).await?
+        let hold = take_turn(ledger, &brief.name, destination.gateway()).await?;
+        if let Some(approval) = self.find_approval(adapters).await?
             && !ledger.use_approval(&approval.token, None).await?
         {
             return Err(Error::Plan(PlanRefusal::Used { digest: approval.digest }));
@@ -88,11 +88,11 @@ impl TestOrder<'_> {
     ///
     /// # Errors
     /// When they need one that nobody gave.
-    async fn approval(&self, adapters: &Adapters) -> Result<Option<Approval>, Error> {
+    async fn find_approval(&self, adapters: &Adapters) -> Result<Option<Approval>, Error> {
         let Some(profile) = self.inputs.destination.profile() else { return Ok(None) };
-        let before = self.recipients_before(adapters).await?;
+        let before = self.find_recipients_before(adapters).await?;
         let new = self.phones.iter().filter(|phone| !before.contains(**phone)).count() as u64;
-        let (number, most) = (before.len() + new, most(profile));
+        let (number, most) = (before.len() + new, recipient_limit(profile));
         if new == 0 || number <= most {
             return Ok(None);
         }
@@ -110,7 +110,7 @@ impl TestOrder<'_> {
     }
 
     /// Who got a test of the edition, or may have. Gateways on this machine count for themselves.
-    async fn recipients_before(&self, adapters: &Adapters) -> Result<NumberSet, Error> {
+    async fn find_recipients_before(&self, adapters: &Adapters) -> Result<NumberSet, Error> {
         let Self { inputs, message, .. } = self;
         let edition = edition_of_tests(&inputs.campaign.brief, &message.edition);
         let mut runs = adapters.ledger.runs(RunFilter::of_campaign(SingleKind::Test.campaign())).await?;
@@ -131,7 +131,7 @@ impl TestOrder<'_> {
 }
 
 /// Takes the turn to count the recipients of a campaign's tests, after processes that send some now.
-async fn turn(ledger: &dyn Ledger, campaign: &str, gateway: &str) -> Result<Hold, Error> {
+async fn take_turn(ledger: &dyn Ledger, campaign: &str, gateway: &str) -> Result<Hold, Error> {
     let began = Instant::now();
     loop {
         if let Some(hold) = ledger.hold(COUNTING, campaign).await? {
@@ -146,7 +146,7 @@ async fn turn(ledger: &dyn Ledger, campaign: &str, gateway: &str) -> Result<Hold
 }
 
 /// How many recipients the tests of an edition may have without an approval.
-fn most(profile: &Profile) -> u64 {
+fn recipient_limit(profile: &Profile) -> u64 {
     let above = profile.approval.as_ref().map_or(MOST, |rule| rule.above.into());
     MOST.min(above)
 }

@@ -12,7 +12,7 @@ use super::suppress_files::{suppressed, suppressed_by_profile};
 use super::{Error, Inputs, blocking};
 use crate::delivery::{Clock, Departure, Hours, Keeping, ZoneOf};
 use crate::domain::{Cap, Phone, Purpose, Region, country_of};
-use crate::ledger::Heed;
+use crate::ledger::{Heed, Ledger};
 use crate::manifest::{Campaign, Destination, Profile, SendingWindow, WindowZone};
 
 /// Why a policy holds a message back. Surfaces find the words.
@@ -116,8 +116,8 @@ pub(super) async fn refuse_in_files(profile: &Profile, phone: Phone) -> Result<(
 }
 
 /// The recipients of a test that opted out of what its campaign sends: by the ledger, or by a file of campaign or profile.
-pub(super) async fn held_of_test(
-    ledger: &dyn crate::ledger::Ledger,
+pub(super) async fn find_suppressed(
+    ledger: &dyn Ledger,
     inputs: &Arc<Inputs>,
     phones: &[Phone],
 ) -> Result<Vec<HeldRecipient>, Error> {

@@ -18,11 +18,15 @@ mod stdio;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::support::{Finished, Folder, KEY, KEY_VARIABLE, Process, Reachable, until};
+
+/// The command and its options that every connector starts with.
+const LISTEN: [&str; 4] = ["connector", "--listen", "127.0.0.1:0", "--json"];
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -70,8 +74,12 @@ impl Connector {
 
     /// Starts one in a folder with a profile.
     fn within(folder: Folder, arguments: &[&str]) -> Self {
-        let arguments = [&["connector", "--listen", "127.0.0.1:0", "--json"], arguments].concat();
-        let mut command = folder.command(&arguments);
+        let command = folder.command(&[&LISTEN, arguments].concat());
+        Self::by(command, folder)
+    }
+
+    /// Starts one by this command of a folder.
+    fn by(mut command: Command, folder: Folder) -> Self {
         command.env_remove(KEY_VARIABLE);
         let mut process = Process::start(command);
         until("the connector listens", || {

@@ -1,9 +1,10 @@
 //! A profile's `policy` holds for messages of assistants, and lookups are service.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Connector, folder_of, told};
-use crate::support::{Folder, Gateway, KEY_VARIABLE, Terminal, closed_window};
+use super::{Connector, LISTEN, folder_of, told};
+use crate::support::{Clock, Folder, Gateway, KEY_VARIABLE, Terminal, closed_window, in_files};
 
 const PHONE: u64 = 380_501_234_567;
 const OTHER: u64 = 380_501_234_568;
@@ -126,6 +127,22 @@ fn closed_window_holds_back_every_sending_tool() {
     assert!(gateway.requests().is_empty());
     // The operator was asked about none of them, and the ledger has no row.
     assert_eq!(connector.folder.campaign(&["status", "--json"]).exits(0).json()["runs"], json!([]));
+}
+
+#[test]
+fn window_that_closes_before_the_turn_of_a_message_holds_it() {
+    let _files = in_files();
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let folder = with_policy(&gateway, "window: 09:00-20:00");
+    folder.replace("gateways.yaml", "rate: unlimited", "rate: 1/min");
+    // 19:59:10 in Kyiv; the second message has its turn a minute after the first.
+    let now: Timestamp = "2026-11-26T17:59:10Z".parse().expect("a moment");
+    let command = folder.command_after(&clock.set_to(now), &[&LISTEN[..], &["--allow-send"]].concat());
+    let connector = Connector::by(command, folder);
+    accepted(&connector, PHONE, "Hi");
+    let error = refused(&connector, &("send_sms", sms(OTHER, "Hi")), "outside_window");
+    assert_eq!(error["opens_at"], "2026-11-27T09:00:00+02:00[Europe/Kyiv]", "{error}");
+    assert_eq!(gateway.phones(), [PHONE]);
 }
 
 #[test]
