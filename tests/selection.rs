@@ -202,12 +202,12 @@ fn all_runs_of_the_latest_edition_count_and_those_of_earlier_ones_do_not() {
             text.lines().filter(|line| !line.starts_with("edition:")).map(|line| format!("{line}\n")).collect();
         sale.write("teaser.yaml", &format!("edition: {name}\n{text}"));
         sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", rows]).exits(0);
-        sale.campaign(&["stop", "teaser", "--for-good"]).exits(0);
+        sale.campaign(&["stop", "teaser", "--for-good", "--yes"]).exits(0);
     };
     edition("first", "2");
     edition("second", "3");
-    sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", "4"]).exits(0);
-    sale.campaign(&["stop", "teaser", "--for-good"]).exits(0);
+    sale.campaign(&["run", "teaser.yaml", "--no-wait", "--again", "4", "--rows", "4"]).exits(0);
+    sale.campaign(&["stop", "teaser", "--for-good", "--yes"]).exits(0);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [2, 3, 4, 2, 5].map(phone));
 }
@@ -217,7 +217,7 @@ fn who_is_left_out_is_part_of_what_a_run_is() {
     let gateway = Gateway::accepting();
     let sale = after_a_teaser(&gateway, "{ run: teaser }");
     sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", "2"]).exits(0);
-    sale.campaign(&["stop", "teaser", "--for-good"]).exits(0);
+    sale.campaign(&["stop", "teaser", "--for-good", "--yes"]).exits(0);
     let plan = |sale: &Folder| sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone();
     let planned = plan(&sale);
     sale.replace("sale.yaml", "{ run: teaser }", "{ run: teaser, state: read }");

@@ -19,7 +19,7 @@ use super::zones::Zones;
 use crate::audience::{Chunk, Number, Seen, holds_a_row};
 use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage, costly_characters, sms_text};
 use crate::finding::Finding;
-use crate::ledger::{CAPPED, LeftOut, NumberSet, OPTED_OUT, State, StateCounts};
+use crate::ledger::{CANCELLED_EARLIER, CAPPED, LeftOut, NumberSet, OPTED_OUT, State, StateCounts};
 use crate::manifest::{Brief, Duplicates};
 use crate::message::{EmptyUse, EmptyUseFinder, FilledMessage};
 
@@ -54,10 +54,26 @@ pub struct Excluded {
     pub already: NumberSet,
     /// They opted out of what it sends.
     pub opted_out: NumberSet,
+    /// `stop --for-good` cancelled them in an earlier run of this edition.
+    pub cancelled: RoaringTreemap,
     /// They got as many messages lately as they may.
     pub capped: NumberSet,
     /// They are left out because of an earlier message.
     pub excluded: RoaringTreemap,
+}
+
+impl Excluded {
+    /// Why a number is skipped, by the first reason that applies.
+    fn reason(&self, phone: Phone) -> Option<&'static str> {
+        match () {
+            () if self.already.contains(phone) => Some(ALREADY_SENT),
+            () if self.opted_out.contains(phone) => Some(OPTED_OUT),
+            () if self.cancelled.contains(phone.get()) => Some(CANCELLED_EARLIER),
+            () if self.excluded.contains(phone.get()) => Some(EXCLUDED),
+            () if self.capped.contains(phone) => Some(CAPPED),
+            () => None,
+        }
+    }
 }
 
 /// What is known of all recipients before anything is sent.
@@ -326,20 +342,8 @@ impl Tally {
         let opted_out = terms.excluded.opted_out.contains(phone);
         let repeated = terms.brief.duplicates != Duplicates::Allow && !self.seen.insert(phone);
         self.everybody += u64::from(!repeated && !opted_out && !held_out);
-        if terms.excluded.already.contains(phone) {
-            self.left_out.insert(row, State::Skipped, ALREADY_SENT);
-            return None;
-        }
-        if opted_out {
-            self.left_out.insert(row, State::Skipped, OPTED_OUT);
-            return None;
-        }
-        if terms.excluded.excluded.contains(phone.get()) {
-            self.left_out.insert(row, State::Skipped, EXCLUDED);
-            return None;
-        }
-        if terms.excluded.capped.contains(phone) {
-            self.left_out.insert(row, State::Skipped, CAPPED);
+        if let Some(reason) = terms.excluded.reason(phone) {
+            self.left_out.insert(row, State::Skipped, reason);
             return None;
         }
         if repeated {

@@ -8,7 +8,8 @@ pub(super) fn inputs_changed(run: &str, changes: &[String], edition: Option<&Ear
     let Some(EarlierEdition { unfinished, now, is_kept }) = edition else {
         return format!(
             "{run} is unfinished, and since it began these changed: {changes}; put them back to go on, or end it and begin \
-             anew with `--accept-changes` (whoever has a message is skipped), or end it for good: `{stop}`"
+             anew with `--accept-changes` (whoever has a message is skipped), or cancel the rows that \
+             are left: `{stop}`"
         );
     };
     let named = |edition: &str| match edition {

@@ -29,7 +29,7 @@ pub(super) struct Explanation {
     /// One sentence; the findings, where there are any, tell the rest.
     pub(super) message: String,
     pub(super) findings: Vec<Finding>,
-    /// What to do, on a line of its own.
+    /// What to do next, if that has a line of its own.
     pub(super) help: Option<String>,
 }
 
@@ -46,6 +46,14 @@ impl Failure {
     /// Inputs are wrong in these ways, which this message sums up.
     pub(super) fn with_findings(message: impl Into<String>, findings: Vec<Finding>) -> Self {
         Self::Explained(Explanation { findings, ..Explanation::wrong(message) })
+    }
+
+    /// The same failure with what to do next.
+    pub(super) fn with_help(self, help: impl Into<String>) -> Self {
+        match self {
+            Self::Explained(explanation) => Self::Explained(Explanation { help: Some(help.into()), ..explanation }),
+            run @ Self::Run(_) => run,
+        }
     }
 
     /// Something in the state folder or the results could not be written or read.
@@ -174,8 +182,8 @@ fn explain(error: Error, options: &Options) -> Explanation {
             Explanation::wrong(format!("{run} is unfinished; first: {again}"))
         }
         Error::Cancelled { run } => Explanation::wrong(format!(
-            "{run} was stopped for good, so nothing of it is sent any more; run the campaign anew: it skips whoever has a \
-             message"
+            "{run} was stopped for good, so nothing of it is sent any more; its cancelled recipients get a message with a new \
+             `edition`, or with `--again`"
         )),
         Error::Replaced { run } => Explanation::wrong(format!(
             "a start with changed inputs ended {run}; retry the run that took its place, if there is one"

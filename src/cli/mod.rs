@@ -10,6 +10,7 @@ mod busy;
 mod changed;
 mod check;
 mod completions;
+mod confirm;
 mod connector;
 mod consent;
 mod context;

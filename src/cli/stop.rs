@@ -3,17 +3,22 @@
 use serde_json::json;
 
 use super::args::StopArgs;
+use super::confirm::{Answer, Question, confirm};
 use super::context::Context;
 use super::events::unwritten;
 use super::exit;
 use super::failure::Failure;
 use crate::ledger::Run;
 use crate::report::{counts_json, counts_line, plural};
-use crate::runs::{self, CancelledRun};
+use crate::runs::{self, Cancellation, CancelledRun};
 
 pub(super) async fn stop(context: &Context, args: StopArgs) -> Result<u8, Failure> {
     let (ledger, run) = context.named_run(&args.run).await?;
     if args.for_good {
+        let cancellation = Cancellation::of(ledger.as_ref(), &run).await?;
+        if !args.yes {
+            agree(context, &run, &cancellation).await?;
+        }
         if runs::stop(ledger.as_ref(), &run).await? {
             let name = run.name();
             context.output.note(&format!("{name} is being sent: waiting until what is in flight is through"));
@@ -23,6 +28,25 @@ pub(super) async fn stop(context: &Context, args: StopArgs) -> Result<u8, Failur
     }
     let stopping = runs::stop(ledger.as_ref(), &run).await?;
     Ok(asked(context, &run, stopping))
+}
+
+/// Shows what is cancelled, and asks for a confirmation.
+async fn agree(context: &Context, run: &Run, cancellation: &Cancellation) -> Result<(), Failure> {
+    let (name, rows) = (run.name(), plural(cancellation.rows(), "row"));
+    let through = if run.live { format!("through {}", run.gateway) } else { "a rehearsal".to_owned() };
+    let mut preview = format!("{name} · {through} · {}: ", plural(run.recipients, "row"));
+    preview +=
+        &format!("{}\n  {rows} will be cancelled; the run cannot be resumed\n", counts_line(&cancellation.counts));
+    if run.live {
+        preview += "  a later `run` of the same edition skips their recipients, unless you pass `--again`\n";
+    }
+    if cancellation.is_sending {
+        preview += "  it is being sent: requests in flight are completed first, so fewer rows may be left to cancel\n";
+    }
+    preview += &format!("  to pause it instead: {}\n", context.output.command(format!("stop {name}")));
+    let (change, action) = (format!("cancelling {rows} of {name}"), format!("cancel {rows}"));
+    let question = Question { preview: &preview, change: &change, action: &action, answer: Answer::Yes };
+    confirm(&context.output, question).await
 }
 
 /// Tells that a run was asked to stop, or that no process sends it.

@@ -58,7 +58,7 @@ pub use listing::Listing;
 pub use lookup_answer::answer_members;
 pub use next_step::{DOUBTFUL, NextStep, OpenDoubt, REFUSED, open_doubts};
 pub use opt_outs::{ListingError, OPT_OUT_COLUMNS, each_opt_out, export_opt_outs, opt_out_json};
-pub use past_people::{PastPeopleWritten, past_numbers, write_past_people};
+pub use past_people::{PastPeopleWritten, cancelled_numbers, past_numbers, write_past_people};
 pub use person::{Person, PersonInRun, UnreadRun};
 pub use played::played_json;
 pub use preview::{message_preview, preview, preview_json};

@@ -10,7 +10,7 @@ use super::{copies_of, is_owned};
 use crate::audience::{Chunk, Reader, RecordRef, parse};
 use crate::check::{DUPLICATE, settings};
 use crate::delivery::{FrozenInputs, Snapshot};
-use crate::domain::Phone;
+use crate::domain::{Phone, Row};
 use crate::ledger::{Ledger, Run, State};
 
 /// How many people of a run were written.
@@ -70,6 +70,25 @@ pub async fn past_numbers(
     Ok((numbers, undecided))
 }
 
+/// The numbers of a run that was stopped for good whose rows were cancelled by that.
+///
+/// # Errors
+/// When the ledger or the list cannot be read.
+pub async fn cancelled_numbers(ledger: &dyn Ledger, run: &Run) -> Result<RoaringTreemap, ResultsError> {
+    let snapshot = Snapshot::read(ledger, run, false).await?;
+    let is_cancelled = |row| snapshot.state(row) == State::Skipped && snapshot.left_out.of(row).is_none();
+    let mut numbers = RoaringTreemap::new();
+    if snapshot.counts.get(State::Skipped) == snapshot.left_out.count(State::Skipped) {
+        return Ok(numbers);
+    }
+    each_recipient((ledger, run), is_cancelled, |_, person| {
+        numbers.extend(person.map(|(_, phone)| phone.get()));
+        Ok(())
+    })
+    .await?;
+    Ok(numbers)
+}
+
 /// Goes over the people of a run in the order of its list: the header alone first, then each person. Tells how many messages
 /// of the run have no end yet.
 ///
@@ -78,9 +97,21 @@ async fn past_people(
     ledger: &dyn Ledger,
     run: &Run,
     states: &[State],
-    mut take: impl FnMut(&[String], Option<(RecordRef<'_>, Phone)>) -> csv::Result<()>,
+    take: impl FnMut(&[String], Option<(RecordRef<'_>, Phone)>) -> csv::Result<()>,
 ) -> Result<u64, ResultsError> {
     let snapshot = Snapshot::read(ledger, run, is_owned(ledger, run).await?).await?;
+    let is_repeated = |row| snapshot.left_out.of(row).is_some_and(|(_, reason)| reason == DUPLICATE);
+    each_recipient((ledger, run), |row| states.contains(&snapshot.state(row)) && !is_repeated(row), take).await?;
+    let open = [State::Sending, State::InDoubt, State::Unresolved, State::Accepted, State::Queued];
+    Ok(open.into_iter().map(|state| snapshot.counts.get(state)).sum())
+}
+
+/// Goes over the rows of a run's list that are wanted and have a number: the header alone first, then each row.
+async fn each_recipient(
+    (ledger, run): (&dyn Ledger, &Run),
+    is_wanted: impl Fn(Row) -> bool,
+    mut take: impl FnMut(&[String], Option<(RecordRef<'_>, Phone)>) -> csv::Result<()>,
+) -> Result<(), ResultsError> {
     let copies = copies_of(ledger, run).await?;
     let frozen = FrozenInputs::of(&copies)?;
     let source = ListSource::Copies(&copies);
@@ -91,16 +122,11 @@ async fn past_people(
     take(&header, None).map_err(failed)?;
     let mut chunk = Chunk::new();
     while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
-        for record in chunk.iter().filter(|record| states.contains(&snapshot.state(record.row))) {
-            let repeated = snapshot.left_out.of(record.row).is_some_and(|(_, reason)| reason == DUPLICATE);
+        for record in chunk.iter().filter(|record| is_wanted(record.row)) {
             let Ok(phone) = parse(record.fields.get(column), region) else { continue };
-            if !repeated {
-                take(&header, Some((record, phone))).map_err(failed)?;
-            }
+            take(&header, Some((record, phone))).map_err(failed)?;
         }
     }
     drop(reader);
-    list.finish(&frozen.recipients_sha256)?;
-    let open = [State::Sending, State::InDoubt, State::Unresolved, State::Accepted, State::Queued];
-    Ok(open.into_iter().map(|state| snapshot.counts.get(state)).sum())
+    list.finish(&frozen.recipients_sha256)
 }

@@ -14,8 +14,8 @@ use super::plan::{ApprovedYes, check_profile};
 use super::start::{TodaysTexts, refuse_changes, refuse_other_text};
 use super::whose::{refuse_stranger, whole_path};
 use super::{
-    Error, Event, Inputs, ListSurvey, Proposal, Round, ScheduleRefusal, SentAlready, already_sent, blocking, capped,
-    occurrence_key, opted_out, runs_of,
+    CancelledBefore, Error, Event, Inputs, ListSurvey, Proposal, Round, ScheduleRefusal, SentAlready, already_sent,
+    blocking, capped, occurrence_key, opted_out, runs_of,
 };
 use crate::check::Excluded;
 use crate::delivery::FrozenInputs;
@@ -116,16 +116,21 @@ impl Session {
         let OptedOut { version, numbers: opted_out } = opted_out(ledger, inputs).await?;
         let capped = capped(ledger, inputs).await?;
         let excluded = excluded(Some(ledger), inputs, &self.adapters.observer).await?;
-        let excluded = Excluded { already: sent.numbers.clone(), opted_out, capped, excluded };
+        let cancelled = if again { CancelledBefore::default() } else { sent.cancelled(ledger).await? };
+        let CancelledBefore { numbers: cancelled, runs: cancelled_in } = cancelled;
+        let excluded = Excluded { already: sent.numbers.clone(), opted_out, cancelled, capped, excluded };
         let surveyed = Arc::clone(listed);
         let survey = blocking(move || surveyed.survey(&excluded, Some(list))).await??;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");
         self.refuse_unplanned(&survey)?;
         let chosen = self.launch.request.chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
         // A list in which nobody can be sent to is a run with its results; one that was sent to is one already.
-        let only_invalid = survey.survey.planned() == 0 && sent.numbers.is_empty() && survey.survey.recipients > 0;
+        let only_invalid = survey.survey.planned() == 0
+            && sent.numbers.is_empty()
+            && cancelled_in.is_empty()
+            && survey.survey.recipients > 0;
         if chosen.is_empty() && !only_invalid {
-            return self.nothing_left(survey, &sent, replaced).await;
+            return self.nothing_left(survey, (&sent, cancelled_in), replaced).await;
         }
         self.refuse_restored(survey.survey.planned()).await?;
         self.launch.request.check_number(inputs.destination.profile(), survey.survey.planned())?;
@@ -171,6 +176,7 @@ impl Session {
             unconfirmed: 0,
             earlier_edition: false,
             before,
+            cancelled_in,
         })))
     }
 
@@ -210,7 +216,7 @@ impl Session {
     async fn nothing_left(
         &self,
         survey: ListSurvey,
-        sent: &SentAlready,
+        (sent, cancelled_in): (&SentAlready, Vec<String>),
         replaced: Option<Run>,
     ) -> Result<Preparation, Error> {
         self.own().await?;
@@ -224,7 +230,7 @@ impl Session {
             .counts_of(|row| self.launch.request.rows.as_ref().filter(|_| left).is_none_or(|rows| rows.contains(row)));
         let open_doubts = open_doubts(&runs_of(ledger, self.inputs()).await?, None);
         let (before, doubt) = (sent.since(), sent.has_doubt());
-        let nothing = NothingLeft { survey, meant, before, doubt, open_doubts, earlier: None };
+        let nothing = NothingLeft { survey, meant, before, cancelled_in, doubt, open_doubts, earlier: None };
         Ok(Preparation::Nothing(Outcome::NothingLeft(Box::new(nothing))))
     }
 

@@ -90,6 +90,7 @@ impl Session {
             oddities,
             results,
             before: None,
+            cancelled_in: Vec::new(),
             earlier_edition: false,
             not_begun: None,
             earlier: None,

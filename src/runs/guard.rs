@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use roaring::RoaringTreemap;
 
 use super::{Error, Inputs};
 use crate::domain::{Cap, Purpose};
-use crate::ledger::{Ledger, NumberSet, OptedOut, Run, RunFilter, RunId};
+use crate::ledger::{Ledger, NumberSet, OptedOut, Progress, Run, RunFilter, RunId};
 use crate::manifest::{Brief, Destination};
-use crate::report::DOUBTFUL;
+use crate::report::{DOUBTFUL, cancelled_numbers};
 
 /// Who has a message of a campaign and edition through an account.
 #[derive(Debug)]
@@ -19,6 +20,15 @@ pub struct SentAlready {
     pub round: u32,
     /// The runs of that round, oldest first.
     runs: Vec<Run>,
+}
+
+/// The recipients of an edition whom `stop --for-good` cancelled.
+#[derive(Clone, Debug, Default)]
+pub struct CancelledBefore {
+    /// Their numbers.
+    pub numbers: RoaringTreemap,
+    /// The names of the runs that were stopped for good, oldest first.
+    pub runs: Vec<String>,
 }
 
 /// Since when people have a message, and whence.
@@ -40,6 +50,27 @@ impl SentAlready {
     /// The last run that may have sent to them.
     pub(super) fn last(&self) -> Option<&Run> {
         self.runs.last()
+    }
+
+    /// The recipients whom `stop --for-good` cancelled in runs of the same edition and round. They stay cancelled until a new
+    /// edition or round begins.
+    ///
+    /// Rows that were sent, rejected or in doubt when their run was stopped are not among them. A purged run has no list any
+    /// more, so that nobody of it is known.
+    ///
+    /// # Errors
+    /// When the ledger or the copy of a list cannot be read: no message is sent then.
+    pub(super) async fn cancelled(&self, ledger: &dyn Ledger) -> Result<CancelledBefore, Error> {
+        let mut before = CancelledBefore::default();
+        let stopped = |run: &&Run| run.live && run.progress == Progress::Cancelled && run.purged_at.is_none();
+        for run in self.runs.iter().filter(stopped) {
+            let numbers = cancelled_numbers(ledger, run).await?;
+            if !numbers.is_empty() {
+                before.numbers |= numbers;
+                before.runs.push(run.name());
+            }
+        }
+        Ok(before)
     }
 
     /// Whether nobody knows of some of them whether they have it.

@@ -72,6 +72,8 @@ pub(super) struct RunToSend {
     pub(super) earlier_edition: bool,
     /// Who was sent to before by other runs, if anybody is skipped for that.
     pub(super) before: Option<SentBefore>,
+    /// The runs of the same edition that were stopped for good, if their recipients are skipped for that.
+    pub(super) cancelled_in: Vec<String>,
 }
 
 /// What the preparation of a call came to.

@@ -79,12 +79,16 @@ pub async fn survey_list(
     }
     let past = excluded(ledger, inputs, observer).await?;
     let excluded = match ledger {
-        Some(ledger) => Excluded {
-            already: already_sent(ledger, inputs, &edition).await?.numbers,
-            opted_out: opted_out(ledger, inputs).await?.numbers,
-            capped: capped(ledger, inputs).await?,
-            excluded: past,
-        },
+        Some(ledger) => {
+            let sent = already_sent(ledger, inputs, &edition).await?;
+            Excluded {
+                cancelled: sent.cancelled(ledger).await?.numbers,
+                already: sent.numbers,
+                opted_out: opted_out(ledger, inputs).await?.numbers,
+                capped: capped(ledger, inputs).await?,
+                excluded: past,
+            }
+        }
         None => Excluded::default(),
     };
     let inputs = Arc::clone(inputs);

@@ -109,7 +109,7 @@ pub use fire::{
 pub use forget::{ForgottenPerson, ForgottenRows, forget};
 pub use freeze::thaw;
 pub use freshen::{freshen, stale_runs};
-pub use guard::{SentAlready, SentBefore, already_sent, capped, caps, edition_of, opted_out, runs_of};
+pub use guard::{CancelledBefore, SentAlready, SentBefore, already_sent, capped, caps, edition_of, opted_out, runs_of};
 pub use held_run::{HeldRun, ReleasedRun, StaleResults};
 pub use hooks::{FoundHooks, all_hooks, has_other_secret, hook_of, keep_secrets, refuse_other_secret};
 pub use inputs::{Inputs, key_of};
@@ -139,7 +139,7 @@ pub use schedule_damage::{find_schedule, recent_occurrences, schedule_damage};
 pub use schedule_refusal::ScheduleRefusal;
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE, Single, SingleMessage};
 use start::refuse_start;
-pub use stop::{CancelledRun, stop, stop_for_good};
+pub use stop::{Cancellation, CancelledRun, stop, stop_for_good};
 pub use suppress::{Import, OptOutTerms, import, numbers_in, suppress, unsuppress};
 pub use target::OwnFiles;
 pub use templates::TemplateChange;

@@ -59,6 +59,8 @@ pub struct EndedRun {
     pub results: Option<Result<PathBuf, Error>>,
     /// Who was sent to before by other runs, if anybody was skipped for that.
     pub before: Option<SentBefore>,
+    /// The runs of the same edition that were stopped for good, if their recipients were skipped for that.
+    pub cancelled_in: Vec<String>,
     /// Whether it is of an edition before the one of now.
     pub earlier_edition: bool,
     /// Why the edition of now did not begin after this run of an earlier one, or ended without a word of its own.
@@ -80,6 +82,8 @@ pub struct NothingLeft {
     pub meant: StateCounts,
     /// Who was sent to before.
     pub before: Option<SentBefore>,
+    /// The runs of the same edition that were stopped for good, if their recipients are skipped for that.
+    pub cancelled_in: Vec<String>,
     /// Whether nobody knows of some of them whether they have it.
     pub doubt: bool,
     /// Other runs of the campaign with rows whose outcome nobody knows.

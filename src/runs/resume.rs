@@ -53,10 +53,18 @@ impl Session {
         let earlier_edition = run.edition != edition;
         let other_edition = earlier_edition.then(|| run.edition.clone());
         (self.adapters.observer)(Event::GoingOn { run: run.name(), other_edition });
-        let (snapshot, before) = (Some(snapshot), None);
-        let selected =
-            RunToSend { suppressed, run, snapshot, hold, limit, retry: false, unconfirmed: 0, earlier_edition, before };
-        Ok(Preparation::Send(Box::new(selected)))
+        Ok(Preparation::Send(Box::new(RunToSend {
+            suppressed,
+            run,
+            snapshot: Some(snapshot),
+            hold,
+            limit,
+            retry: false,
+            unconfirmed: 0,
+            earlier_edition,
+            before: None,
+            cancelled_in: Vec::new(),
+        })))
     }
 
     /// Asks for a yes to messages to so many people of a run, which cost so much; none is needed for none.

@@ -163,6 +163,7 @@ impl Session {
             unconfirmed,
             earlier_edition: false,
             before: None,
+            cancelled_in: Vec::new(),
         })))
     }
 

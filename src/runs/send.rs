@@ -23,8 +23,8 @@ impl Session {
     pub(super) async fn send(&self, selection: RunToSend) -> Result<Outcome, Error> {
         let began = Instant::now();
         let (ledger, inputs, request) = (self.adapters.ledger.as_ref(), self.inputs(), &self.launch.request);
-        let RunToSend { suppressed, run, snapshot, hold, limit, retry, unconfirmed, earlier_edition, before } =
-            selection;
+        let RunToSend { suppressed, run, snapshot, hold, limit, retry, unconfirmed, .. } = selection;
+        let RunToSend { earlier_edition, before, cancelled_in, .. } = selection;
         let Claim { lease, doubtful: requests } = ledger.claim(&hold, run.key).await?;
         failpoint::pass("run.claimed");
         if requests > 0 {
@@ -73,7 +73,7 @@ impl Session {
             None => None,
         };
         let ended = self.end((run, lease), ending, (snapshot.parts, began), played).await?;
-        Ok(Outcome::Ended(Box::new(EndedRun { before, earlier_edition, unconfirmed, ..ended })))
+        Ok(Outcome::Ended(Box::new(EndedRun { before, cancelled_in, earlier_edition, unconfirmed, ..ended })))
     }
 
     /// Sends what the start selects, alone or with others, which the observer hears.

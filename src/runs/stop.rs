@@ -6,7 +6,8 @@ use tokio::time::{Instant, sleep};
 
 use super::find::found;
 use super::{Adapters, Error, HeldRun, ReleasedRun};
-use crate::ledger::{Ledger, Progress, Run, State};
+use crate::delivery::Snapshot;
+use crate::ledger::{Ledger, Progress, Run, State, StateCounts};
 use crate::report::is_owned;
 
 /// How long the process that sends a run is waited for: what is in flight has its time, and results of millions theirs.
@@ -31,6 +32,36 @@ pub async fn stop(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
         return Err(Error::NothingToStopYet { run: run.name(), campaign: run.campaign.clone() });
     }
     Ok(false)
+}
+
+/// What `stop --for-good` is about to cancel.
+#[derive(Debug)]
+pub struct Cancellation {
+    /// The run's rows by state.
+    pub counts: StateCounts,
+    /// Whether a process is sending the run, so that fewer rows may be left in a moment.
+    pub is_sending: bool,
+}
+
+impl Cancellation {
+    /// Reads what would be cancelled of a run.
+    ///
+    /// # Errors
+    /// When the run has ended, or the ledger cannot be read.
+    pub async fn of(ledger: &dyn Ledger, run: &Run) -> Result<Self, Error> {
+        if run.progress != Progress::Open {
+            return Err(Error::NothingToCancel { run: run.name() });
+        }
+        let is_sending = is_owned(ledger, run).await?;
+        let counts = Snapshot::read(ledger, run, is_sending).await?.counts;
+        Ok(Self { counts, is_sending })
+    }
+
+    /// How many rows are planned.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.counts.get(State::Planned)
+    }
 }
 
 /// A run that was stopped for good.

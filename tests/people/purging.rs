@@ -125,7 +125,7 @@ fn runs_that_are_young_unfinished_or_in_doubt_stay_as_they_are() {
     assert_eq!(told(&young), (Vec::new(), Vec::new()));
     let reasons = vec![("sale@1".to_owned(), "unfinished".to_owned()), ("other@1".to_owned(), "unfinished".to_owned())];
     assert_eq!(told(&later.purge(&sale).exits(0)), (Vec::new(), reasons));
-    sale.campaign(&["stop", "sale", "--for-good"]);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]);
     let (purged, kept) = told(&later.purge(&sale).exits(4));
     assert_eq!((purged.len(), &kept[0]), (0, &("sale@1".to_owned(), "in_doubt".to_owned())));
     let said = Process::start(later.command(&sale, &["purge", "--older-than", "400d", "--yes"])).finish();

@@ -1,6 +1,6 @@
 //! An approval: a yes that is typed once, and stands for the question of one run.
 
-use super::plan;
+use super::{EARLIER, LATER, by_day, plan, run_in};
 use crate::support::{Folder, Terminal, in_files, live, with_ledger};
 
 /// Types a yes to a plan.
@@ -41,21 +41,22 @@ fn an_approval_is_typed_at_a_terminal_and_nowhere_else() {
 fn one_approval_stands_for_the_question_of_one_run_until_that_is_through() {
     let _files = in_files();
     let sale = live();
+    by_day(&sale);
     let digest = plan(&sale, &[]);
     approve(&sale, &digest);
     sale.run(&["--offline"]).exits(2).says("say `--yes`");
     // The gateway cannot be reached, so that the run begins and stops.
-    sale.run(&["--offline", "--plan", &digest]).exits(5).says("approved by");
+    run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5).says("approved by");
     sale.campaign(&["status", "sale"]).says("  approved by ");
     sale.campaign(&["results", "sale", "--out", "mine.csv"]).says("  approved by ");
     let status = sale.campaign(&["status", "sale", "--json"]).json();
     assert_eq!(status["approved"].as_array().map(Vec::len), Some(1), "{status}");
-    sale.run(&["--offline", "--plan", &digest]).exits(5);
+    run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5);
     assert_eq!(uses(&sale), 1, "it goes on with the approval that it began with");
-    sale.campaign(&["stop", "sale@1", "--for-good"]).exits(0);
-    sale.run(&["--offline", "--plan", &digest]).exits(2).says("say `--yes`");
+    sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
+    run_in(&sale, LATER, &["--offline", "--plan", &digest]).exits(2).says("say `--yes`");
     approve(&sale, &digest);
-    sale.run(&["--offline", "--plan", &digest]).exits(5);
+    run_in(&sale, LATER, &["--offline", "--plan", &digest]).exits(5);
     assert_eq!(uses(&sale), 2);
 }
 

@@ -5,10 +5,26 @@ mod pinned;
 mod scheduled;
 mod signed;
 
-use crate::support::Folder;
+use crate::support::{Finished, Folder, Process};
 
 /// Plans the campaign with these options, and gives the digest.
 fn plan(sale: &Folder, options: &[&str]) -> String {
     let planned = sale.campaign(&[&["plan", "sale.yaml", "--json"], options].concat()).exits(0).json();
     planned["digest"].as_str().expect("a digest").to_owned()
+}
+
+/// A time zone, and one whose date is always a later one.
+const EARLIER: &str = "Pacific/Pago_Pago";
+const LATER: &str = "Pacific/Kiritimati";
+
+/// Makes each day an edition of its own, which changes no digest.
+fn by_day(sale: &Folder) {
+    sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: \"{{ today }}\"\n");
+}
+
+/// Runs the campaign on the date of a time zone.
+fn run_in(sale: &Folder, zone: &str, arguments: &[&str]) -> Finished {
+    let mut command = sale.command(&[&["run", "sale.yaml", "--no-wait"], arguments].concat());
+    command.env("TZ", zone);
+    Process::start(command).finish()
 }

@@ -93,7 +93,7 @@ fn a_standing_approval_is_for_what_is_armed_and_for_so_many_people() {
     until("it is told that it stopped", || !daily.told("stopped").is_empty());
     server.end("TERM").exits(0);
     assert_eq!(daily.runs(), 1);
-    daily.sale.campaign(&["stop", "sale@1", "--for-good"]).exits(0);
+    daily.sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
     // The next day nobody has to be asked, for a list of so many.
     let server = daily.serve(second, SignedDuration::from_secs(-1));
     until("it is told that it stopped too", || daily.told("stopped").len() >= 2);

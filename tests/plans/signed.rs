@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use super::plan;
+use super::{EARLIER, LATER, by_day, plan, run_in};
 use crate::support::{Folder, Gateway, Terminal, campaign, live};
 
 /// Makes a pair of keys, and gives the public half.
@@ -32,6 +32,7 @@ fn sign(sale: &Folder, digest: &str, key: &str) -> String {
 #[test]
 fn a_large_run_is_refused_with_the_commands_that_lead_on_until_it_is_signed() {
     let sale = guarded();
+    by_day(&sale);
     let refused = sale.run(&["--offline", "--yes"]).exits(2).says("above 2 the gateway `local` needs an approval");
     let digest = plan(&sale, &[]);
     refused.says(&format!("`campaign approve {} --key FILE`", &digest[..16])).says("then `campaign run sale.yaml");
@@ -39,12 +40,12 @@ fn a_large_run_is_refused_with_the_commands_that_lead_on_until_it_is_signed() {
     sale.campaign(&["approve", &digest[..16]]).exits(2).says("names who approves, and that is signed");
     sign(&sale, &digest, "olha.key");
     sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(2).says("is approved already, by Olha");
-    sale.run(&["--offline", "--plan", &digest]).exits(5).says("approved by Olha");
+    run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5).says("approved by Olha");
     // The run that began goes on without another one, and asks as ever where no plan is named.
-    sale.run(&["--offline", "--plan", &digest]).exits(5);
-    sale.run(&["--offline", "--yes"]).exits(5);
-    sale.campaign(&["stop", "sale@1", "--for-good"]).exits(0);
-    sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
+    run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5);
+    run_in(&sale, EARLIER, &["--offline", "--yes"]).exits(5);
+    sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
+    run_in(&sale, LATER, &["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
 }
 
 #[test]
@@ -79,9 +80,13 @@ fn whoever_has_everything_but_the_private_half_cannot_approve() {
 #[test]
 fn a_token_approves_one_run_of_its_plan_on_another_machine() {
     let sale = guarded();
+    by_day(&sale);
     let digest = plan(&sale, &[]);
     let token = sign(&sale, &digest, "olha.key");
-    let there = |options: &[&str]| sale.run(&[&["--offline", "--yes", "--state-dir", "there"], options].concat());
+    let on = |zone: &str, options: &[&str]| {
+        run_in(&sale, zone, &[&["--offline", "--yes", "--state-dir", "there"], options].concat())
+    };
+    let there = |options: &[&str]| on(EARLIER, options);
     there(&[]).exits(2).says("needs an approval");
     let (said, signature) = token.split_once('.').unwrap();
     for forged in [said, &format!("{said}.AAAA"), &format!("{said}A.{signature}"), "nonsense"] {
@@ -93,8 +98,8 @@ fn a_token_approves_one_run_of_its_plan_on_another_machine() {
     sale.replace("sale.yaml", "Goodbye", "Hello");
     there(&["--approval", &token]).exits(5).says("approved by Olha");
     there(&["--approval", &token]).exits(5);
-    sale.campaign(&["stop", "sale@1", "--for-good", "--state-dir", "there"]).exits(0);
-    there(&["--approval", &token]).exits(2).says("needs an approval");
+    sale.campaign(&["stop", "sale@1", "--for-good", "--yes", "--state-dir", "there"]).exits(0);
+    on(LATER, &["--approval", &token]).exits(2).says("needs an approval");
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn where_the_list_is_another_one_today_the_end_of_yesterdays_run_comes_first_and
     let (stop, accept) = (refused.find("campaign stop sale@1 --for-good"), refused.find("--accept-changes"));
     assert!(refused.contains(&of) && stop.is_some() && stop < accept, "{refused}");
     assert!(refused.contains("to them as well"), "{refused}");
-    sale.campaign(&["stop", "sale@1", "--for-good"]).exits(0);
+    sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
     today(&sale, &[]).exits(0).says("sale@2");
     today(&sale, &[]).exits(0).says("nobody is left");
     assert_eq!(gateway.phones(), (2..7).chain(12..22).map(phone).collect::<Vec<_>>());

@@ -3,6 +3,7 @@
 mod changes;
 mod editions;
 mod ending;
+mod stopped;
 mod whose;
 mod words;
 

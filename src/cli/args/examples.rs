@@ -28,6 +28,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("approve", "3f9a1c22d04be781 --key olha.key"),
     ("approve", "--new-key olha"),
     ("stop", "autumn-sale"),
+    ("stop", "autumn-sale@3 --for-good"),
     ("status", ""),
     ("status", "autumn-sale"),
     ("status", "autumn-sale --watch"),

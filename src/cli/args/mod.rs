@@ -330,9 +330,13 @@ pub(super) struct RunName {
 pub(super) struct StopArgs {
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(super) run: String,
-    /// End it for good: what is planned is not sent any more
+    /// End it for good: cancel its planned rows. A later `run` of the same edition skips their recipients, unless you pass
+    /// `--again`
     #[arg(long)]
     pub(super) for_good: bool,
+    /// Cancel without asking
+    #[arg(short, long, requires = "for_good")]
+    pub(super) yes: bool,
 }
 
 #[derive(Debug, Args)]

@@ -138,7 +138,10 @@ impl Words<'_> {
                 notes.push(self.another_round(survey.everybody));
             }
             next = Some(self.output.command(format!("status {}", before.run)));
+        } else if survey.planned() == 0 && !nothing.cancelled_in.is_empty() && survey.everybody > 0 {
+            notes.push(self.another_round(survey.everybody));
         }
+        notes.extend(cancelled_in(&nothing.cancelled_in));
         // Who is in doubt is skipped too, and everybody once more is no answer to that.
         for (note, command) in nothing.open_doubts.iter().map(|doubt| self.open_doubt(doubt)) {
             notes.push(note);
@@ -233,6 +236,7 @@ impl Words<'_> {
             let results = if before.purged { String::new() } else { format!("; their results: {results}") };
             notes.push(since(before) + &results);
         }
+        notes.extend(cancelled_in(&ended.cancelled_in));
         notes.extend(self.inputs.list_form().map(|form| format!("the list: {form}")));
         let rate = self.inputs.campaign.delivery.rate;
         if let (false, false, Some(rate)) = (run.live, real_time, rate)
@@ -336,6 +340,16 @@ fn since(before: &SentBefore) -> String {
         runs => format!(", and by {runs} runs after it"),
     };
     format!("whoever was sent to has it since {run} ({began_at:.0}){from}{later}")
+}
+
+/// Which runs of the edition were stopped for good, so that their recipients are skipped; nothing if none was.
+fn cancelled_in(runs: &[String]) -> Option<String> {
+    let (last, others) = runs.split_last()?;
+    let runs = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+    Some(format!(
+        "cancelled earlier: recipients of {runs}, stopped for good; a new `edition` sends to them, `--again` to \
+         everybody once more"
+    ))
 }
 
 /// What was odd about answers that count all the same, in words.

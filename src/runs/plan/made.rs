@@ -11,7 +11,6 @@ use crate::check::Excluded;
 use crate::check::online::Cost;
 use crate::domain::Amount;
 use crate::finding::Finding;
-use crate::ledger::NumberSet;
 use crate::report::Forecast;
 use crate::runs::check_campaign::findings_of;
 use crate::runs::exclude::excluded;
@@ -79,17 +78,19 @@ impl MadePlan {
 /// Looks at the list of a campaign, to everybody of it `again` or to who has no message yet.
 pub(super) async fn surveyed(adapters: &Adapters, inputs: &Arc<Inputs>, again: bool) -> Result<ListSurvey, Error> {
     let ledger = adapters.ledger.as_ref();
-    let already = match again {
-        true => NumberSet::default(),
+    let (already, cancelled) = match again {
+        true => Default::default(),
         false => {
             let edition = TodaysTexts::of(inputs).await?.edition;
-            already_sent(ledger, inputs, &edition).await?.numbers
+            let sent = already_sent(ledger, inputs, &edition).await?;
+            let cancelled = sent.cancelled(ledger).await?.numbers;
+            (sent.numbers, cancelled)
         }
     };
     let opted_out = opted_out(ledger, inputs).await?.numbers;
     let capped = capped(ledger, inputs).await?;
     let excluded = excluded(Some(ledger), inputs, &adapters.observer).await?;
-    let excluded = Excluded { already, opted_out, capped, excluded };
+    let excluded = Excluded { already, opted_out, cancelled, capped, excluded };
     let inputs = Arc::clone(inputs);
     blocking(move || inputs.survey(&excluded, None)).await?
 }

@@ -1,0 +1,129 @@
+//! The recipients of a run that was stopped for good: which later runs skip them, and the question before.
+
+use serde_json::json;
+
+use crate::support::{Answer, Folder, Gateway, Terminal, campaign, phone, rejected};
+
+/// A campaign to ten recipients of which three have a message and seven were cancelled.
+fn stopped(gateway: &Gateway, edition: &str) -> Folder {
+    let sale = campaign().to(10).top(edition).through(gateway).write();
+    sale.run(&["--limit", "3"]).exits(0);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("7 rows cancelled");
+    sale
+}
+
+#[test]
+fn cancelled_recipients_are_skipped_in_the_same_edition() {
+    let gateway = Gateway::accepting();
+    for edition in ["", "edition: first"] {
+        let sale = stopped(&gateway, edition);
+        let before = gateway.phones().len();
+        let told = sale.run(&["--json"]).exits(0).json();
+        assert_eq!((&told["sent"], &told["counts"]), (&json!(0), &json!({ "skipped": 10 })), "{told}");
+        assert_eq!(told["why"], "nobody is left to send to");
+        let notes = told["notes"].to_string();
+        assert!(notes.contains("7 skipped: cancelled earlier") && notes.contains("sale@1, stopped for good"), "{told}");
+        assert!(notes.contains("--again 10"), "{told}");
+        for look in [&["check", "sale.yaml"][..], &["plan", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
+            let counts = sale.campaign(&[look, &["--json"]].concat()).exits(0).json()["counts"].clone();
+            assert_eq!(counts, json!({ "skipped": 10 }), "{look:?}");
+        }
+        sale.run(&["--accept-changes"]).exits(0).says("nobody is left");
+        assert_eq!(gateway.phones().len(), before);
+    }
+}
+
+#[test]
+fn new_recipients_get_a_message_and_cancelled_ones_are_rows_with_a_reason() {
+    let gateway = Gateway::accepting();
+    let sale = stopped(&gateway, "");
+    let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");
+    sale.write("sale.csv", &format!("{list}{},New\n", phone(12)));
+    sale.run(&[]).exits(0).says("sale@2").says("10 skipped").says("recipients of sale@1, stopped for good");
+    assert_eq!(gateway.phones(), [2, 3, 4, 12].map(phone));
+    let results = sale.results();
+    assert_eq!(results.column("reason")[..3], ["already sent"; 3]);
+    assert_eq!(results.column("reason")[3..10], ["cancelled earlier"; 7]);
+    assert_eq!(results.counts().values().sum::<u64>(), 11, "each row has one state");
+    // A run that was stopped before stays stopped, whatever was sent since.
+    sale.run(&[]).exits(0).says("nobody is left");
+    assert_eq!(gateway.phones().len(), 4);
+}
+
+#[test]
+fn another_round_or_edition_includes_cancelled_recipients() {
+    let gateway = Gateway::accepting();
+    let sale = stopped(&gateway, "edition: first");
+    sale.run(&["--again", "10"]).exits(0).says("10 accepted");
+    assert_eq!(gateway.phones().len(), 13);
+    let sale = stopped(&gateway, "edition: first");
+    sale.replace("sale.yaml", "edition: first", "edition: second");
+    sale.run(&[]).exits(0).says("10 accepted");
+    // Only the latest round of an edition counts.
+    sale.run(&["--again", "10", "--limit", "1"]).exits(0);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("9 rows cancelled");
+    assert_eq!(sale.run(&["--json"]).exits(0).json()["counts"], json!({ "skipped": 10 }));
+}
+
+#[test]
+fn rows_that_were_rejected_before_the_stop_are_not_cancelled() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))]);
+    let sale = campaign().to(10).batches_of(2).one_at_a_time().through(&gateway).write();
+    sale.run(&["--limit", "4"]).exits(3);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(3).says("6 rows cancelled");
+    sale.run(&[]).exits(0).says("2 accepted").says("8 skipped");
+    assert_eq!(gateway.phones(), [2, 3, 4, 5, 3, 4].map(phone));
+}
+
+#[test]
+fn rows_that_were_in_doubt_before_the_stop_stay_in_doubt() {
+    let gateway = Gateway::answering([Answer::CutBody]);
+    let sale = campaign().to(4).through(&gateway).write();
+    sale.run(&["--limit", "1"]).exits(4);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(4).says("1 in doubt").says("3 skipped");
+    let told = sale.run(&["--json"]).json();
+    assert_eq!(told["counts"], json!({ "skipped": 4 }));
+    let notes = told["notes"].to_string();
+    assert!(notes.contains("1 skipped: already sent") && notes.contains("3 skipped: cancelled earlier"), "{told}");
+    assert_eq!(gateway.phones(), [phone(2)]);
+}
+
+#[test]
+fn shared_run_skips_recipients_that_a_stopped_shared_run_cancelled() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--limit", "3"]).exits(0);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0);
+    let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");
+    sale.write("sale.csv", &format!("{list}{},New\n", phone(12)));
+    sale.run(&["--shared"]).exits(0).says("1 accepted").says("10 skipped");
+    assert_eq!(gateway.phones(), [2, 3, 4, 12].map(phone));
+}
+
+#[test]
+fn run_to_be_stopped_is_shown_and_yes_has_to_be_typed() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--limit", "3"]).exits(0);
+    let stop = || sale.command(&["stop", "sale", "--for-good"]);
+    for typed in ["", "y", "7"] {
+        let asked = Terminal::start(stop());
+        asked.shows("sale@1 · through local · 10 rows: ").shows("7 planned").shows("7 rows will be cancelled");
+        asked.shows("campaign stop sale@1").shows("Type `yes` to cancel 7 rows, or press Enter").types(typed);
+        asked.shows("not confirmed; nothing was changed");
+        asked.finish().exits(2);
+    }
+    let refused = sale.campaign(&["stop", "sale", "--for-good"]).exits(2);
+    refused
+        .says("cancelling 7 rows of sale@1 needs a confirmation")
+        .says("nothing was changed")
+        .says("help: check the numbers, then add `--yes`");
+    let refused = sale.campaign(&["stop", "sale", "--for-good", "--json"]).exits(2).json();
+    assert!(refused["error"].is_string() && refused["help"].is_string(), "{refused}");
+    sale.campaign(&["stop", "sale", "--yes"]).exits(2);
+    let asked = Terminal::start(stop());
+    asked.shows("or press Enter").types("yes");
+    asked.shows("7 rows cancelled");
+    asked.finish().exits(0);
+    sale.campaign(&["stop", "sale", "--for-good"]).exits(2).says("come to its end");
+}
