@@ -78,7 +78,10 @@ pub use schedules::{ArmedSchedule, Fate, OccurrenceKey, OccurrenceRecord, Schedu
 pub use share::{Seat, Share, ShareHolder, Shares, Sharing};
 pub use sqlite::SqliteLedger;
 pub use stop::StopKind;
-pub use suppression::{Additions, Heed, OPTED_OUT, OptOut, OptOuts, OptedOut, Reach, Removal, Scope, SuppressionList};
+pub use suppression::{
+    Additions, EntryRemoval, Heed, OPTED_OUT, OptOut, OptOuts, OptedOut, Reach, Removal, Scope, SuppressionList,
+    import_source,
+};
 pub use upkeep::Upkeep;
 pub use walk::Walk;
 

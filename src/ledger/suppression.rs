@@ -92,7 +92,36 @@ pub struct OptOut {
     pub at: Timestamp,
 }
 
+/// What separates the parts of the source of an import: the file, who imported it, and when.
+const SOURCE_PARTS: &str = ", ";
+
+/// The source of the opt-outs that an import of a file adds. Earlier versions wrote it without the time.
+#[must_use]
+pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
+    [file, by, &format!("{at:.3}")].join(SOURCE_PARTS)
+}
+
 impl OptOut {
+    /// Whether an import of a file added it.
+    #[must_use]
+    pub fn is_imported(&self) -> bool {
+        self.source.contains(SOURCE_PARTS)
+    }
+
+    /// Whether an import added it whose source is this, or begins with these parts, such as the name of the file alone.
+    #[must_use]
+    pub fn is_of_import(&self, source: &str) -> bool {
+        let rest = self.source.strip_prefix(source).filter(|_| self.is_imported() && !source.is_empty());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(SOURCE_PARTS))
+    }
+
+    /// Whether it takes the place of one that is on the list: an opt-out that a recipient or an operator told of by itself
+    /// outlives the import that had the number too.
+    #[must_use]
+    pub fn replaces(&self, known: &OptOut) -> bool {
+        self.covers(known) && known.is_imported() && !self.is_imported()
+    }
+
     /// Whether it is about the same as another one, so that one of them is enough.
     #[must_use]
     pub fn covers(&self, other: &OptOut) -> bool {
@@ -167,6 +196,17 @@ pub struct Removal {
     pub why: Option<Arc<str>>,
 }
 
+/// Entries that are taken off the list together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryRemoval {
+    /// The entries, as they stand on the list.
+    pub entries: Vec<OptOut>,
+    /// Who has them taken off.
+    pub by: Arc<str>,
+    /// Why, in words.
+    pub why: Option<Arc<str>>,
+}
+
 /// A part of the list, in the order in which it was added to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OptOuts {
@@ -183,6 +223,12 @@ pub trait SuppressionList: Send + Sync {
 
     /// Takes a number off the list, and tells what was taken off; the list has another version where that changed it.
     fn unsuppress(&self, removal: Removal) -> LedgerFuture<'_, Vec<OptOut>>;
+
+    /// What adding these would come to; changes nothing. None are told one by one.
+    fn additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions>;
+
+    /// Takes these entries off the list, as far as they are on it unchanged, and tells how many were.
+    fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64>;
 
     /// The numbers that are held back from a campaign, through a gateway on loopback or another one.
     fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut>;

@@ -47,6 +47,9 @@ mod listed;
 mod lost;
 mod new_gateway;
 mod online;
+mod opt_out_column;
+mod opt_out_date;
+mod opt_out_file;
 mod outcome;
 mod plan;
 mod policy;
@@ -118,6 +121,7 @@ pub use list::List;
 pub use list_survey::{ListSurvey, survey_list};
 pub use new_gateway::{NewAccount, add_gateway};
 pub use online::{OnlineAnswer, ask_online};
+pub use opt_out_file::{MixedColumn, OptOutFile, numbers_in};
 pub use outcome::{EndedRun, NothingLeft, Outcome};
 pub use plan::{
     Approving, MadePlan, Pending, PlanFigures, PlanOf, PlanOptions, PlanRefusal, PlannedCampaign, PrivateKey, Standing,
@@ -140,7 +144,7 @@ pub use schedule_refusal::ScheduleRefusal;
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE, Single, SingleMessage};
 use start::refuse_start;
 pub use stop::{Cancellation, CancelledRun, stop, stop_for_good};
-pub use suppress::{Import, OptOutTerms, import, numbers_in, suppress, unsuppress};
+pub use suppress::{ImportedEntries, OptOutTerms, opt_outs_of, other_campaigns, suppress, unsuppress};
 pub use target::OwnFiles;
 pub use templates::TemplateChange;
 pub use test_message::{TestMessage, test_message};

@@ -104,13 +104,13 @@ fn opt_outs_and_rows_to_decide_about_come_as_lists_do() {
     let sale = campaign().through(&gateway).write();
     let list = format!("Ім'я;Телефон\nОлена;{}\n", phone(3));
     fs::write(sale.path("stop.csv"), encoding_rs::WINDOWS_1251.encode(&list).0).expect("a list");
-    sale.campaign(&["suppress", "import", "stop.csv"]).exits(0);
+    sale.campaign(&["suppress", "import", "stop.csv", "--yes"]).exits(0);
     let mut book = Workbook::new();
     let sheet = book.add_worksheet();
     sheet.write(0, 0, "Телефон").expect("a cell");
     sheet.write(1, 0, phone(4)).expect("a cell");
     book.save(sale.path("stop.xlsx")).expect("a workbook");
-    sale.campaign(&["suppress", "import", "stop.xlsx"]).exits(0);
+    sale.campaign(&["suppress", "import", "stop.xlsx", "--yes"]).exits(0);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [phone(2)]);
 }

@@ -29,10 +29,11 @@ fn a_number_is_on_the_list_once_and_everybody_learns_since_when_and_why() {
         assert_eq!(entry["phone"], phone(2).to_string());
         assert!(["reason", "source", "at"].iter().all(|key| entry[key].is_string()), "{entry}");
     }
-    let removed = sale.campaign(&["suppress", "remove", &number, "--campaign", "sale", "--json"]).exits(0).json();
+    let removed =
+        sale.campaign(&["suppress", "remove", "--yes", &number, "--campaign", "sale", "--json"]).exits(0).json();
     assert_eq!(removed["removed"][0]["scope"], "campaign:sale");
-    sale.campaign(&["suppress", "remove", &number]).exits(0).says("again");
-    sale.campaign(&["suppress", "remove", &number]).exits(0).says("is not on the list");
+    sale.campaign(&["suppress", "remove", "--yes", &number]).exits(0).says("again");
+    sale.campaign(&["suppress", "remove", "--yes", &number]).exits(0).says("is not on the list");
     assert_eq!(list().as_array().map(Vec::len), Some(0));
 }
 
@@ -42,13 +43,18 @@ fn an_export_can_be_imported_with_everything_that_it_tells() {
     opt_out(&here, 2, &["--reason", "=1+1, \"asked\""]);
     opt_out(&here, 3, &["--campaign", "sale"]);
     here.write("more.csv", &format!("Мобільний;gateways\n{};loopback\n", phone(4)));
-    here.campaign(&["suppress", "import", "more.csv", "--reason", "from the shop"]).exits(0).says("1 new on the list");
+    here.campaign(&["suppress", "import", "more.csv", "--yes", "--reason", "from the shop"])
+        .exits(0)
+        .says("1 new on the list");
     let exported = here.campaign(&["suppress", "export"]).exits(0).stdout;
     assert_eq!(exported.lines().count(), 4, "{exported}");
     there.write("list.csv", &exported);
-    there.campaign(&["suppress", "import", "list.csv"]).exits(0).says("3 rows · 3 new on the list · 0 on it already");
+    there
+        .campaign(&["suppress", "import", "list.csv", "--yes"])
+        .exits(0)
+        .says("3 rows · 3 new on the list · 0 on it already");
     assert_eq!(there.campaign(&["suppress", "export"]).exits(0).stdout, exported);
-    let again = there.campaign(&["suppress", "import", "list.csv", "--json"]).exits(0).json();
+    let again = there.campaign(&["suppress", "import", "list.csv", "--yes", "--json"]).exits(0).json();
     assert_eq!((&again["rows"], &again["added"], &again["already"]), (&3.into(), &0.into(), &3.into()));
     let of_sale = there.campaign(&["suppress", "export", "--campaign", "sale"]).exits(0).stdout;
     assert_eq!(of_sale.lines().count(), 2, "{of_sale}");
@@ -64,7 +70,7 @@ fn a_file_is_imported_whole_or_not_at_all_and_each_wrong_row_is_told() {
         phone(4),
     );
     sale.write("stop.csv", &list);
-    let refused = sale.campaign(&["suppress", "import", "stop.csv"]).exits(2);
+    let refused = sale.campaign(&["suppress", "import", "stop.csv", "--yes"]).exits(2);
     for told in ["stop.csv:3", "too short", "stop.csv:4", "--region UA", "stop.csv:5", "`scope`", "stop.csv:6", "`at`"]
     {
         assert!(refused.stderr.contains(told), "no {told}: {}", refused.told());
@@ -81,11 +87,11 @@ fn no_number_of_the_list_is_in_any_log() {
     let number = phone(3).to_string();
     sale.write("stop.csv", &format!("phone\n{number}\n"));
     for arguments in [
-        &["suppress", "import", "stop.csv", "-vvv"][..],
+        &["suppress", "import", "stop.csv", "--yes", "-vvv"][..],
         &["suppress", "add", &format!("+{number}"), "-vvv"],
         &["suppress", "list", "-vvv"],
         &["run", "sale.yaml", "-vvv"],
-        &["suppress", "remove", &format!("+{number}"), "-vvv"],
+        &["suppress", "remove", "--yes", &format!("+{number}"), "-vvv"],
     ] {
         let told = sale.campaign(arguments).exits(0);
         assert!(!told.stderr.contains(&number), "{}", told.told());

@@ -30,7 +30,7 @@ fn what_a_gateway_on_this_machine_told_counts_for_such_gateways_alone() {
     let sale = campaign().to(3).through(&gateway).write();
     let told = format!("phone,gateways,reason\n+{},loopback,STOP\n+{},all,STOP\n", phone(2), phone(3));
     sale.write("replies.csv", &told);
-    sale.campaign(&["suppress", "import", "replies.csv"]).exits(0).says("2 new on the list");
+    sale.campaign(&["suppress", "import", "replies.csv", "--yes"]).exits(0).says("2 new on the list");
     let rehearsal = sale.run(&["--gateway", "sandbox", "--json"]).exits(0).json();
     assert_eq!(rehearsal["counts"], json!({ "accepted": 2, "skipped": 1 }), "a rehearsal is of a run to real people");
     sale.run(&[]).exits(0);

@@ -129,7 +129,7 @@ fn fewer_people_than_planned_pass_and_one_more_is_refused() {
     let number = format!("+{}", phone(3));
     sale.campaign(&["suppress", "add", &number]).exits(0);
     let four = plan(&sale, &[]);
-    sale.campaign(&["suppress", "remove", &number]).exits(0);
+    sale.campaign(&["suppress", "remove", "--yes", &number]).exits(0);
     sale.run(&["--plan", &four]).exits(2).says("4 recipients were planned").says("this would go to 5");
     assert!(gateway.requests().is_empty());
     let five = plan(&sale, &[]);

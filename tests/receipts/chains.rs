@@ -452,7 +452,7 @@ fn stop_is_recorded_after_any_number_of_receipts() {
     assert_eq!(hooked.tell(operation, &replied(71, "STOP")), 200);
     let listed = || hooked.sale.campaign(&["suppress", "list", "--json"]).stdout.matches("answered STOP").count();
     assert_eq!(listed(), 1);
-    hooked.sale.campaign(&["suppress", "remove", &format!("+{}", operation["phone"])]).exits(0);
+    hooked.sale.campaign(&["suppress", "remove", "--yes", &format!("+{}", operation["phone"])]).exits(0);
     assert_eq!(listed(), 0);
     assert_eq!(hooked.tell(operation, &replied(71, "STOP")), 200);
     assert_eq!(listed(), 1, "a repeated STOP counts again");

@@ -171,7 +171,7 @@ fn who_answers_with_a_word_that_opts_out_gets_no_more_and_a_gateway_on_this_mach
     assert_eq!(results.states(), ["skipped", "accepted", "accepted"]);
     assert_eq!(results.column("reason")[0], "opted out");
     // Nobody can tell a STOP that is said again from a webhook that comes again, and an opt-out is never dropped.
-    hooked.sale.campaign(&["suppress", "remove", &crate::support::phone(2).to_string()]).exits(0);
+    hooked.sale.campaign(&["suppress", "remove", "--yes", &crate::support::phone(2).to_string()]).exits(0);
     assert_eq!(hooked.tell(&operations[0], &replied("Cтоп.")), 200);
     let list = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
     assert_eq!(list.as_array().map(Vec::len), Some(1), "{list}");

@@ -66,6 +66,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("suppress", "add +380501234567 --reason 'asked by phone'"),
     ("suppress add", "0501234567 --region UA --campaign autumn-sale"),
     ("suppress remove", "+380501234567 --reason 'asked to be back'"),
+    ("suppress remove", "--source stop-list.csv"),
     ("suppress import", "stop-list.csv --region UA"),
     ("suppress export", "> stop-list.csv"),
     ("suppress list", ""),

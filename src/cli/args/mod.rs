@@ -35,7 +35,7 @@ pub(super) use report::ReportArgs;
 pub(super) use sandbox::SandboxArgs;
 pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
 pub(super) use serve::{LinkArgs, ServeArgs, ServeCommand};
-pub(super) use suppress::{ImportArgs, ListedArgs, NumberArgs, SuppressCommand, TermsArgs};
+pub(super) use suppress::{ImportArgs, ListedArgs, NumberArgs, RemoveArgs, SuppressCommand, TermsArgs};
 pub(super) use worker::WorkerArgs;
 
 use std::path::PathBuf;

@@ -9,9 +9,9 @@ use secrecy::SecretString;
 pub(in crate::cli) enum SuppressCommand {
     /// Put a number on the list: it gets no marketing any more
     Add(NumberArgs),
-    /// Take a number off the list
-    Remove(NumberArgs),
-    /// Put everybody in a file on the list, or nobody where a row is wrong
+    /// Take a number off the list, or all that an import of a file added
+    Remove(RemoveArgs),
+    /// Put everybody in a file on the list, or nobody where a row is wrong; shows first what changes
     Import(ImportArgs),
     /// Print the list as CSV, which can be imported
     Export(ListedArgs),
@@ -28,10 +28,29 @@ pub(in crate::cli) struct NumberArgs {
 }
 
 #[derive(Debug, Args)]
+pub(in crate::cli) struct RemoveArgs {
+    /// The number: international, or national with --region
+    #[arg(required_unless_present = "source", conflicts_with = "source")]
+    pub(in crate::cli) phone: Option<SecretString>,
+    /// Undo an import: remove what it added, by its file or by the source that the list shows. Opt-outs that were on the list
+    /// before, replies and numbers that were added by hand stay
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) source: Option<String>,
+    /// Remove without asking
+    #[arg(short, long)]
+    pub(in crate::cli) yes: bool,
+    #[command(flatten)]
+    pub(in crate::cli) terms: TermsArgs,
+}
+
+#[derive(Debug, Args)]
 pub(in crate::cli) struct ImportArgs {
     /// A list with a column of numbers; an export also has scope, reason, source, at and gateways
     #[arg(id = "list", value_name = "CSV")]
     pub(in crate::cli) file: PathBuf,
+    /// Import without asking
+    #[arg(short, long)]
+    pub(in crate::cli) yes: bool,
     #[command(flatten)]
     pub(in crate::cli) terms: TermsArgs,
 }

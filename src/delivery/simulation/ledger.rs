@@ -16,11 +16,11 @@ use crate::domain::{Addressee, Cap, MessageId, Outcome, Phone, Row};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
     AccountPace, Additions, Allowance, ApprovalRules, AskedRow, BlockRequest, Claim, Contacts, Copies, Drawn,
-    EnvelopeRecord, EnvelopeSummary, Hold, Intent, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LeftOut,
-    NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationQueue, NumberSet, OptOut,
-    OptOuts, OptedOut, Origin, Ownership, Permit, Receipts, Reception, Removal, RetryOrder, RowEvent, RowReceipts,
-    Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StateCounts, StrayCopies, SuppressionList, Told,
-    Upkeep, Wait,
+    EntryRemoval, EnvelopeRecord, EnvelopeSummary, Hold, Intent, KeptApprovalRule, Lease, Ledger, LedgerError,
+    LedgerFuture, LeftOut, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification,
+    NotificationQueue, NumberSet, OptOut, OptOuts, OptedOut, Origin, Ownership, Permit, Receipts, Reception, Removal,
+    RetryOrder, RowEvent, RowReceipts, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StateCounts,
+    StrayCopies, SuppressionList, Told, Upkeep, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -365,6 +365,14 @@ impl SuppressionList for ProcessLedger {
 
     fn unsuppress(&self, _: Removal) -> LedgerFuture<'_, Vec<OptOut>> {
         unreachable!("nobody is taken off")
+    }
+
+    fn additions<'a>(&'a self, _: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
+        unreachable!("nothing is imported")
+    }
+
+    fn remove_entries(&self, _: EntryRemoval) -> LedgerFuture<'_, u64> {
+        unreachable!("nothing is imported")
     }
 
     fn opted_out<'a>(&'a self, _: &'a str, _: bool) -> LedgerFuture<'a, OptedOut> {

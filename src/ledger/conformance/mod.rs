@@ -186,6 +186,8 @@ promises! {
         who_is_on_the_list_is_told_once_with_why_whence_and_since_when,
         a_number_that_is_twice_among_those_added_is_on_the_list_once,
         who_was_taken_off_may_come_back_and_each_change_raises_the_version,
+        an_opt_out_of_their_own_replaces_an_imported_one,
+        removed_entries_are_those_that_stand_as_they_were_read,
         numbers_are_held_back_by_campaign_and_gateway,
         an_opt_out_before_an_intent_leaves_its_row_out_whatever_was_rendered,
         rows_are_left_out_for_a_reason_by_whoever_has_the_run,

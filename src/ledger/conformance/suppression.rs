@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use super::scene::*;
 use crate::domain::Row;
 use crate::ledger::{
-    Additions, EXPIRED, Heed, Ledger, NewRun, OPTED_OUT, OptOut, Ownership, Permit, Reach, Removal, Scope, State,
-    StateCounts,
+    Additions, EXPIRED, EntryRemoval, Heed, Ledger, NewRun, OPTED_OUT, OptOut, Ownership, Permit, Reach, Removal,
+    Scope, State, StateCounts, import_source,
 };
 
 /// Somebody who opted out of everything.
@@ -194,4 +194,38 @@ pub(super) async fn who_opts_out_between_two_attempts_is_skipped_and_what_was_in
     }
     expected.add(State::Planned, 5);
     assert_eq!(scene.counts().await, expected, "each row is counted once");
+}
+
+/// Somebody whom an import of this file opted out.
+fn imported(row: u32, file: &str) -> OptOut {
+    OptOut { source: import_source(file, "olena", Timestamp::UNIX_EPOCH).into(), ..opt_out(row) }
+}
+
+pub(super) async fn an_opt_out_of_their_own_replaces_an_imported_one<L: Ledger>(scene: Scene<L>) {
+    let import = vec![imported(2, "a.csv"), imported(3, "a.csv"), imported(4, "a.csv")];
+    scene.ledger.suppress(import.clone()).await.unwrap();
+    let reply = OptOut { source: "reply to sale@1".into(), ..opt_out(2) };
+    let news = [reply.clone(), imported(3, "b.csv"), opt_out(5), opt_out(5)];
+    let expected = Additions { added: 2, already: 2, known: Vec::new() };
+    assert_eq!(scene.ledger.additions(&news).await.unwrap(), expected);
+    assert_eq!(listed(&scene).await, import, "looking changes nothing");
+    let added = scene.ledger.suppress(news.to_vec()).await.unwrap();
+    assert_eq!((added.added, added.already), (2, 2));
+    assert_eq!(listed(&scene).await, [imported(3, "a.csv"), imported(4, "a.csv"), reply, opt_out(5)]);
+    // The reply is the older news from here on: an import does not take its place.
+    scene.ledger.suppress(vec![imported(2, "b.csv")]).await.unwrap();
+    assert_eq!(held_back(&scene, "sale", false).await.0, [2, 3, 4, 5]);
+}
+
+pub(super) async fn removed_entries_are_those_that_stand_as_they_were_read<L: Ledger>(scene: Scene<L>) {
+    let of_sale = OptOut { source: imported(2, "a.csv").source, ..of_campaign(2, "sale") };
+    scene.ledger.suppress(vec![imported(2, "a.csv"), of_sale.clone(), imported(3, "a.csv"), opt_out(4)]).await.unwrap();
+    scene.ledger.suppress(vec![opt_out(3)]).await.unwrap();
+    let version = held_back(&scene, "sale", false).await.1;
+    let entries = vec![imported(2, "a.csv"), of_sale, imported(3, "a.csv"), imported(5, "a.csv")];
+    let removal = EntryRemoval { entries, by: "ivan".into(), why: Some("a mistake".into()) };
+    assert_eq!(scene.ledger.remove_entries(removal.clone()).await.unwrap(), 2);
+    assert_eq!(held_back(&scene, "sale", false).await, (vec![3, 4], version + 1));
+    assert_eq!(scene.ledger.remove_entries(removal).await.unwrap(), 0);
+    assert_eq!(held_back(&scene, "sale", false).await.1, version + 1);
 }

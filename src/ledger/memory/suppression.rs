@@ -4,8 +4,8 @@ use super::adapter::MemoryLedger;
 use crate::domain::{Addressee, Phone, Row};
 use crate::ledger::rules::Forgotten;
 use crate::ledger::{
-    Additions, Lease, LedgerFuture, NumberKey, NumberSet, OptOut, OptOuts, OptedOut, Ownership, Removal, Run, SentRow,
-    SuppressionList,
+    Additions, EntryRemoval, Lease, LedgerFuture, NumberKey, NumberSet, OptOut, OptOuts, OptedOut, Ownership, Removal,
+    Run, SentRow, SuppressionList,
 };
 
 /// The list with its version.
@@ -63,6 +63,11 @@ impl OptOutList {
         let (few, mut additions) = (opt_outs.len() <= Additions::TOLD, Additions::default());
         for mut opt_out in opt_outs {
             opt_out.who = self.as_listed(opt_out.who);
+            for (_, in_force) in
+                self.records.iter_mut().filter(|(known, in_force)| *in_force && opt_out.replaces(known))
+            {
+                *in_force = false;
+            }
             let known = self.in_force().find(|known| known.covers(&opt_out)).cloned();
             match known {
                 Some(known) => {
@@ -77,6 +82,17 @@ impl OptOutList {
         }
         self.version += u64::from(additions.added > 0);
         additions
+    }
+
+    fn remove_entries(&mut self, removal: &EntryRemoval) -> u64 {
+        let mut removed = 0;
+        let meant = |known: &OptOut| removal.entries.contains(known);
+        for (_, in_force) in self.records.iter_mut().filter(|(known, in_force)| *in_force && meant(known)) {
+            *in_force = false;
+            removed += 1;
+        }
+        self.version += u64::from(removed > 0);
+        removed
     }
 
     fn remove(&mut self, removal: &Removal) -> Vec<OptOut> {
@@ -109,6 +125,14 @@ impl SuppressionList for MemoryLedger {
 
     fn unsuppress(&self, removal: Removal) -> LedgerFuture<'_, Vec<OptOut>> {
         self.change(move |contents, _| Ok(contents.opt_outs.remove(&removal)))
+    }
+
+    fn additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
+        self.look(move |contents| Additions { known: Vec::new(), ..contents.opt_outs.clone().add(opt_outs.to_vec()) })
+    }
+
+    fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64> {
+        self.change(move |contents, _| Ok(contents.opt_outs.remove_entries(&removal)))
     }
 
     fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut> {

@@ -19,6 +19,7 @@ mod gathered;
 mod guard;
 mod hooks;
 mod hosts;
+mod imported;
 mod left_out;
 pub(in crate::ledger) mod look;
 mod notifications;

@@ -1,7 +1,7 @@
 //! The suppression list: queries, and the port over them.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
@@ -15,17 +15,17 @@ use super::forgetting;
 use super::look::look;
 use super::runs::{instant, signed, unsigned};
 use super::statement::{query, scalar};
-use super::{left_out, runs};
+use super::{imported, left_out, runs};
 use crate::domain::{Addressee, ForgottenNumber, Phone, Row};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::Forgotten;
 use crate::ledger::{
-    Additions, Lease, LedgerError, LedgerFuture, LeftOut, NumberKey, NumberSet, OptOut, OptOuts, OptedOut, Ownership,
-    Reach, Removal, Run, Scope, SentRow, SuppressionList,
+    Additions, EntryRemoval, Lease, LedgerError, LedgerFuture, LeftOut, NumberKey, NumberSet, OptOut, OptOuts,
+    OptedOut, Ownership, Reach, Removal, Run, Scope, SentRow, SuppressionList,
 };
 
 /// Records that one statement adds.
-const AT_ONCE: usize = 4_096;
+pub(super) const AT_ONCE: usize = 4_096;
 
 /// The version of the list.
 const VERSION: &str = "SELECT version FROM opt_out_list";
@@ -43,6 +43,18 @@ impl SuppressionList for Adapter {
         Box::pin(self.write(move |connection, now| {
             let removal = removal.clone();
             Box::pin(async move { remove(connection, now, &removal).await })
+        }))
+    }
+
+    fn additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
+        Box::pin(async move { look!(self, imported::additions, opt_outs) })
+    }
+
+    fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64> {
+        let removal = Arc::new(removal);
+        Box::pin(self.write(move |connection, now| {
+            let removal = Arc::clone(&removal);
+            Box::pin(async move { imported::remove(connection, now, &removal).await })
         }))
     }
 
@@ -130,13 +142,23 @@ impl ForgottenOnes {
     }
 }
 
-/// Puts all of these on the list; the version is another one where any of them was not there.
-pub(super) async fn add(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, Failure> {
+/// These opt-outs, about people as the list has them.
+pub(super) async fn as_listed<'o>(
+    connection: &mut Connection,
+    opt_outs: &'o [OptOut],
+) -> Result<Cow<'o, [OptOut]>, Failure> {
     let mut listed = Cow::Borrowed(opt_outs);
     if let Some(forgotten) = ForgottenOnes::read(connection).await? {
         listed.to_mut().iter_mut().for_each(|opt_out| opt_out.who = forgotten.of(opt_out.who));
     }
+    Ok(listed)
+}
+
+/// Puts all of these on the list; the version is another one where any of them was not there.
+pub(super) async fn add(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, Failure> {
+    let listed = as_listed(connection, opt_outs).await?;
     let opt_outs = &*listed;
+    imported::replace(connection, opt_outs).await?;
     let known = if opt_outs.len() <= Additions::TOLD { known(connection, opt_outs).await? } else { Vec::new() };
     let mut additions = Additions { known, ..Additions::default() };
     for some in opt_outs.chunks(AT_ONCE) {
@@ -195,16 +217,7 @@ async fn remove(connection: &mut Connection, now: Now, removal: &Removal) -> Res
         if scope.as_ref().is_some_and(|scope| *scope != opt_out.scope) {
             continue;
         }
-        let why = why.as_deref().unwrap_or("");
-        let sum = Columns::of(row)?.sum().number(now.0).text(by).text(why).finish();
-        query("UPDATE opt_outs SET removed_at = $1, removed_by = $2, removed_why = $3, sum = $4 WHERE key = $5")
-            .bind(now.0)
-            .bind(&**by)
-            .bind(why)
-            .bind(sum)
-            .bind(row.try_get::<i64, _>("key")?)
-            .execute(&mut *connection)
-            .await?;
+        take_off(connection, now, row, (by, why.as_deref().unwrap_or(""))).await?;
         removed.push(opt_out);
     }
     if !removed.is_empty() {
@@ -213,7 +226,26 @@ async fn remove(connection: &mut Connection, now: Now, removal: &Removal) -> Res
     Ok(removed)
 }
 
-async fn raise(connection: &mut Connection) -> Result<(), Failure> {
+/// Takes a record off the list.
+pub(super) async fn take_off(
+    connection: &mut Connection,
+    now: Now,
+    record: &Record,
+    (by, why): (&str, &str),
+) -> Result<(), Failure> {
+    let sum = Columns::of(record)?.sum().number(now.0).text(by).text(why).finish();
+    query("UPDATE opt_outs SET removed_at = $1, removed_by = $2, removed_why = $3, sum = $4 WHERE key = $5")
+        .bind(now.0)
+        .bind(by)
+        .bind(why)
+        .bind(sum)
+        .bind(record.try_get::<i64, _>("key")?)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn raise(connection: &mut Connection) -> Result<(), Failure> {
     query("UPDATE opt_out_list SET version = version + 1").execute(connection).await?;
     Ok(())
 }
@@ -239,7 +271,15 @@ async fn of_phone(reader: &mut Connection, phone: Phone) -> Result<Vec<OptOut>, 
 
 /// Who is on the list of these.
 async fn of(connection: &mut Connection, people: impl Iterator<Item = Addressee>) -> Result<Vec<OptOut>, Failure> {
-    let phones: Vec<u64> = people.map(Addressee::get).collect();
+    records_of(connection, people).await?.iter().map(opt_out).collect()
+}
+
+/// The records of these people that are on the list, each once.
+pub(super) async fn records_of(
+    connection: &mut Connection,
+    people: impl Iterator<Item = Addressee>,
+) -> Result<Vec<Record>, Failure> {
+    let phones: BTreeSet<u64> = people.map(Addressee::get).collect();
     let rows = query(concat!(
         "SELECT opt_outs.* FROM ",
         given!("$1"),
@@ -249,7 +289,7 @@ async fn of(connection: &mut Connection, people: impl Iterator<Item = Addressee>
     .bind(json!(phones).to_string())
     .fetch_all(connection)
     .await?;
-    rows.iter().map(opt_out).collect()
+    Ok(rows)
 }
 
 /// The numbers that are held back from a campaign. Records that were taken off are looked at too: one that is damaged
@@ -315,7 +355,7 @@ impl<'a> Columns<'a> {
 }
 
 /// A record, as long as it is as it was written.
-fn opt_out(row: &Record) -> Result<OptOut, Failure> {
+pub(super) fn opt_out(row: &Record) -> Result<OptOut, Failure> {
     let columns = Columns::of(row)?;
     let sum = match row.try_get::<Option<i64>, _>("removed_at")? {
         None => columns.sum(),

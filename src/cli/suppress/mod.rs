@@ -3,25 +3,27 @@
 use std::io::{self, BufWriter, Write as _};
 
 use jiff::Timestamp;
-use serde_json::json;
 
-use super::args::{ImportArgs, ListedArgs, NumberArgs, SuppressCommand, TermsArgs};
+mod import;
+mod remove;
+
+use super::args::{ListedArgs, NumberArgs, SuppressCommand, TermsArgs};
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::number::{self, number};
 use super::screen::{Screen, Syntax};
-use crate::finding::one_line;
-use crate::ledger::{OptOut, Reach, Scope};
+use crate::finding::{did_you_mean, list as names_list, one_line};
+use crate::ledger::{Ledger, OptOut, Reach, Scope};
 use crate::manifest::is_slug;
-use crate::report::{ListingError, each_opt_out, export_opt_outs, opt_out_json, plural, thousands};
+use crate::report::{ListingError, each_opt_out, export_opt_outs, opt_out_json, plural};
 use crate::runs::{self, OptOutTerms};
 
 pub(super) async fn suppress(context: &Context, command: SuppressCommand) -> Result<u8, Failure> {
     match command {
         SuppressCommand::Add(args) => add(context, &args).await?,
-        SuppressCommand::Remove(args) => remove(context, &args).await?,
-        SuppressCommand::Import(args) => import(context, &args).await?,
+        SuppressCommand::Remove(args) => remove::remove(context, &args).await?,
+        SuppressCommand::Import(args) => import::import(context, &args).await?,
         SuppressCommand::Export(args) => export(context, &args).await?,
         SuppressCommand::List(args) => list(context, &args).await?,
     }
@@ -32,12 +34,17 @@ async fn add(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
     let terms = terms(&args.terms)?;
     let phone = number(&args.phone, args.terms.region.as_deref())?;
     let ledger = context.ledger().await?;
+    let warning = unknown_campaign(ledger.as_ref(), terms.campaign.as_deref()).await?;
+    if let Some(warning) = &warning {
+        context.output.note(&format!("warning: {warning}"));
+    }
     let (new, additions) = runs::suppress(ledger.as_ref(), phone, &terms, Timestamp::now()).await?;
     let known = additions.known.first();
     let entry = known.unwrap_or(&new);
     if context.output.json {
         let mut object = opt_out_json(entry);
         (object["added"], object["exit"]) = (known.is_none().into(), exit::FINE.into());
+        object["warnings"] = Vec::from_iter(warning).into();
         context.output.object(&object);
         return Ok(());
     }
@@ -52,59 +59,22 @@ async fn add(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn remove(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
-    let terms = terms(&args.terms)?;
-    let phone = number(&args.phone, args.terms.region.as_deref())?;
-    let removed = match context.has_ledger().await? {
-        true => runs::unsuppress(context.ledger().await?.as_ref(), phone, &terms).await?,
-        false => Vec::new(),
-    };
-    if context.output.json {
-        let taken: Vec<_> = removed.iter().map(opt_out_json).collect();
-        context.output.object(&json!({ "phone": phone.to_string(), "removed": taken, "exit": exit::FINE }));
-        return Ok(());
-    }
-    let mut text = String::new();
-    for OptOut { scope, at, .. } in &removed {
-        text += &format!("+{phone} may get {} again; it was on the list since {at:.0}\n", meaning(scope));
-    }
-    if removed.is_empty() {
-        text = format!("+{phone} is not on the list: nothing changed\n");
-    }
-    context.output.done(&text, exit::FINE);
-    Ok(())
-}
-
-async fn import(context: &Context, args: &ImportArgs) -> Result<(), Failure> {
-    let terms = terms(&args.terms)?;
-    let ledger = context.ledger().await?;
-    let import = runs::import(ledger.as_ref(), &args.file, &terms, Timestamp::now()).await?;
-    let (file, rows, additions) = (args.file.display().to_string(), import.rows, import.additions);
-    if context.output.json {
-        let (added, already) = (additions.added, additions.already);
-        let object = json!({ "file": file, "rows": rows, "added": added, "already": already, "exit": exit::FINE });
-        context.output.object(&object);
-        return Ok(());
-    }
-    let (rows, added, already) = (plural(rows, "row"), thousands(additions.added), thousands(additions.already));
-    let next = context.output.command("suppress list".to_owned());
-    context.output.done(
-        &format!("{file}: {rows} · {added} new on the list · {already} on it already\nnext: {next}\n"),
-        exit::FINE,
-    );
-    Ok(())
-}
-
 async fn export(context: &Context, args: &ListedArgs) -> Result<(), Failure> {
     let out = BufWriter::new(Screen::of(Syntax::Csv));
     match context.existing_ledger().await? {
-        Some(ledger) => written(export_opt_outs(ledger.as_ref(), args.campaign.as_deref(), out).await).map(|_| ()),
+        Some(ledger) => {
+            warn_unknown(context, ledger.as_ref(), args).await?;
+            written(export_opt_outs(ledger.as_ref(), args.campaign.as_deref(), out).await).map(|_| ())
+        }
         None => Err(Failure::wrong("nobody is on the list: there is no ledger yet")),
     }
 }
 
 async fn list(context: &Context, args: &ListedArgs) -> Result<(), Failure> {
     let (ledger, json) = (context.existing_ledger().await?, context.output.json);
+    if let Some(ledger) = &ledger {
+        warn_unknown(context, ledger.as_ref(), args).await?;
+    }
     let mut out = BufWriter::new(Screen::of(if json { Syntax::Json } else { Syntax::Csv }));
     let mut first = true;
     let mut tell = |opt_out: &OptOut| {
@@ -155,6 +125,32 @@ fn written<T>(result: Result<T, ListingError>) -> Result<Option<T>, Failure> {
         Err(ListingError::Written(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(None),
         Err(ListingError::Written(error)) => Err(Failure::storage(format!("the list cannot be written: {error}"))),
     }
+}
+
+/// Warns if a list is wanted of a campaign that the ledger does not know.
+async fn warn_unknown(context: &Context, ledger: &dyn Ledger, args: &ListedArgs) -> Result<(), Failure> {
+    if let Some(warning) = unknown_campaign(ledger, args.campaign.as_deref()).await? {
+        context.output.note(&format!("warning: {warning}"));
+    }
+    Ok(())
+}
+
+/// Known campaigns that are named in a warning.
+const NAMED: usize = 5;
+
+/// What to tell if no campaign of this name has a run or a schedule, with the names nearest to it.
+///
+/// It warns and does not refuse: recipients may opt out before the first run.
+async fn unknown_campaign(ledger: &dyn Ledger, name: Option<&str>) -> Result<Option<String>, Failure> {
+    let Some(name) = name else { return Ok(None) };
+    let Some(others) = runs::other_campaigns(ledger, name).await? else { return Ok(None) };
+    let near = did_you_mean(name, others.iter().map(String::as_str)).map(|near| format!("; did you mean `{near}`?"));
+    let known = || names_list(others.iter().map(String::as_str).take(NAMED));
+    let near = near.unwrap_or_else(|| match others.is_empty() {
+        true => String::new(),
+        false => format!("; the ledger knows {}", known()),
+    });
+    Ok(Some(format!("the ledger knows no run or schedule of a campaign `{}`{near}", one_line(name))))
 }
 
 fn terms(args: &TermsArgs) -> Result<OptOutTerms, Failure> {

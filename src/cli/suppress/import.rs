@@ -1,0 +1,101 @@
+//! `campaign suppress import`: shows what a file adds to the list, asks, and adds it.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{meaning, terms, unknown_campaign};
+use crate::cli::args::ImportArgs;
+use crate::cli::confirm::{Answer, Question, confirm};
+use crate::cli::context::Context;
+use crate::cli::exit;
+use crate::cli::failure::Failure;
+use crate::cli::suggested::file;
+use crate::finding::one_line;
+use crate::ledger::Additions;
+use crate::report::{plural, thousands};
+use crate::runs::{MixedColumn, OptOutFile};
+
+pub(super) async fn import(context: &Context, args: &ImportArgs) -> Result<(), Failure> {
+    let terms = terms(&args.terms)?;
+    let read = OptOutFile::read(&args.file, &terms, Timestamp::now()).await?;
+    let ledger = context.ledger().await?;
+    let mut warnings = warnings(&read);
+    warnings.extend(unknown_campaign(ledger.as_ref(), terms.campaign.as_deref()).await?);
+    for warning in &warnings {
+        context.output.note(&format!("warning: {warning}"));
+    }
+    let expected = read.additions(ledger.as_ref()).await?;
+    if !args.yes && expected.added > 0 {
+        agree(context, args, &read, &expected).await?;
+    }
+    let (name, rows, repeated) = (args.file.display().to_string(), read.rows, read.repeated());
+    let additions = read.import(ledger.as_ref()).await?;
+    if context.output.json {
+        let (added, already) = (additions.added, additions.already);
+        context.output.object(&json!({
+            "file": name, "rows": rows, "added": added, "already": already, "repeated": repeated, "warnings": warnings,
+            "exit": exit::FINE,
+        }));
+        return Ok(());
+    }
+    let mut text = format!("{name}: {}\n", counts(rows, &additions, repeated));
+    if additions.added > 0 {
+        text += &format!("to undo it: {}\n", undo(context, args));
+    }
+    let next = context.output.command("suppress list".to_owned());
+    context.output.done(&format!("{text}next: {next}\n"), exit::FINE);
+    Ok(())
+}
+
+/// Shows what the file adds to the list, and asks for the number of new entries.
+async fn agree(context: &Context, args: &ImportArgs, read: &OptOutFile, expected: &Additions) -> Result<(), Failure> {
+    let name = args.file.display();
+    let (counts, number) = (counts(read.rows, expected, read.repeated()), expected.added);
+    let mut preview = format!("{name}: {counts} · 0 invalid\n");
+    preview += &format!("  {} will be on the list, for {}\n", plural(number, "new opt-out"), scopes(read));
+    preview += &format!("  to undo it later: {}\n", undo(context, args));
+    let change = format!("importing `{name}` ({counts})");
+    let action = format!("add {}", plural(number, "opt-out"));
+    let question = Question { preview: &preview, change: &change, action: &action, answer: Answer::Number(number) };
+    confirm(&context.output, question).await
+}
+
+/// What the recipients in a file opt out of, in words.
+fn scopes(read: &OptOutFile) -> String {
+    let mut scopes = read.opt_outs.iter().map(|opt_out| &opt_out.scope);
+    match scopes.next() {
+        Some(first) if scopes.all(|scope| scope == first) => meaning(first),
+        _ => "the campaigns that its rows name".to_owned(),
+    }
+}
+
+fn undo(context: &Context, args: &ImportArgs) -> String {
+    context.output.command(format!("suppress remove --source {}", file(&args.file)))
+}
+
+fn counts(rows: u64, additions: &Additions, repeated: u64) -> String {
+    let (rows, added, already) = (plural(rows, "row"), thousands(additions.added), thousands(additions.already));
+    let repeated = if repeated > 0 { format!(" · {} repeated", thousands(repeated)) } else { String::new() };
+    format!("{rows} · {added} new on the list · {already} on it already{repeated}")
+}
+
+/// What an operator should know before the question.
+fn warnings(read: &OptOutFile) -> Vec<String> {
+    let mixed = read.mixed.iter().map(|column| mixed_column(column, read.rows));
+    let dates = read.dates.as_ref().filter(|(_, unread)| *unread > 0);
+    let dates = dates.map(|(header, unread)| {
+        let (header, rows) = (one_line(header), plural(*unread, "row"));
+        format!("the date in `{header}` cannot be read in {rows}; their opt-outs get the time of this import")
+    });
+    mixed.chain(dates).collect()
+}
+
+fn mixed_column(MixedColumn { header, opted_out, reachable, example }: &MixedColumn, rows: u64) -> String {
+    let (header, example) = (one_line(header), one_line(example));
+    let (subscribed, opted_out) = (plural(*reachable, "recipient"), thousands(*opted_out));
+    format!(
+        "by the column `{header}`, {subscribed} did not opt out (such as `{example}`), and {opted_out} did; the import opts out \
+         all of the {}. If only the latter are meant, put them into a file of their own and import that",
+        plural(rows, "row")
+    )
+}

@@ -1,0 +1,164 @@
+//! `campaign suppress remove`: takes a number off the list, or all entries that an import added.
+
+use std::collections::BTreeMap;
+
+use secrecy::SecretString;
+use serde_json::json;
+
+use super::{about, meaning, terms, unknown_campaign};
+use crate::cli::args::RemoveArgs;
+use crate::cli::confirm::{Answer, Question, confirm};
+use crate::cli::context::Context;
+use crate::cli::exit;
+use crate::cli::failure::Failure;
+use crate::cli::number::number;
+use crate::finding::{did_you_mean, one_line};
+use crate::ledger::{Ledger, OptOut};
+use crate::report::{opt_out_json, plural};
+use crate::runs::{self, ImportedEntries, OptOutTerms};
+
+/// Imports that are shown one by one.
+const SHOWN: usize = 8;
+
+pub(super) async fn remove(context: &Context, args: &RemoveArgs) -> Result<(), Failure> {
+    let terms = terms(&args.terms)?;
+    match (&args.phone, &args.source) {
+        (Some(phone), _) => remove_number(context, args, phone, &terms).await,
+        (None, Some(source)) => remove_import(context, args, source, &terms).await,
+        (None, None) => Err(Failure::wrong("name a PHONE, or an import with `--source FILE`")),
+    }
+}
+
+/// The warnings about the campaign that was named, which are shown unless the command prints JSON.
+async fn warn(context: &Context, ledger: &dyn Ledger, terms: &OptOutTerms) -> Result<Vec<String>, Failure> {
+    let warning = unknown_campaign(ledger, terms.campaign.as_deref()).await?;
+    if let Some(warning) = &warning {
+        context.output.note(&format!("warning: {warning}"));
+    }
+    Ok(warning.into_iter().collect())
+}
+
+async fn remove_number(
+    context: &Context,
+    args: &RemoveArgs,
+    phone: &SecretString,
+    terms: &OptOutTerms,
+) -> Result<(), Failure> {
+    let phone = number(phone, args.terms.region.as_deref())?;
+    let (mut removed, mut warnings) = (Vec::new(), Vec::new());
+    if context.has_ledger().await? {
+        let ledger = context.ledger().await?;
+        warnings = warn(context, ledger.as_ref(), terms).await?;
+        let listed = runs::opt_outs_of(ledger.as_ref(), phone, terms).await?;
+        if !args.yes && !listed.is_empty() {
+            let lines: String = listed.iter().map(|entry| format!("+{phone} · {}", about(entry))).collect();
+            let preview = format!("{lines}  the recipient asked for no messages, and may get them again after this\n");
+            let what = plural(listed.len() as u64, "opt-out");
+            let (change, action) = (format!("removing {what} of a recipient"), format!("remove {what}"));
+            let question = Question { preview: &preview, change: &change, action: &action, answer: Answer::Yes };
+            confirm(&context.output, question).await?;
+        }
+        removed = runs::unsuppress(ledger.as_ref(), phone, terms).await?;
+    }
+    if context.output.json {
+        let taken: Vec<_> = removed.iter().map(opt_out_json).collect();
+        context.output.object(&json!({
+            "phone": phone.to_string(), "removed": taken, "warnings": warnings, "exit": exit::FINE,
+        }));
+        return Ok(());
+    }
+    let mut text = String::new();
+    for OptOut { scope, at, .. } in &removed {
+        text += &format!("+{phone} may get {} again; it was on the list since {at:.0}\n", meaning(scope));
+    }
+    if removed.is_empty() {
+        text = format!("+{phone} is not on the list: nothing changed\n");
+    }
+    context.output.done(&text, exit::FINE);
+    Ok(())
+}
+
+async fn remove_import(context: &Context, args: &RemoveArgs, source: &str, terms: &OptOutTerms) -> Result<(), Failure> {
+    let Some(ledger) = context.existing_ledger().await? else {
+        return Err(Failure::wrong("nothing was imported: there is no ledger yet"));
+    };
+    let warnings = warn(context, ledger.as_ref(), terms).await?;
+    let found = ImportedEntries::find(ledger.as_ref(), source, terms.campaign.as_deref()).await?;
+    if found.entries.is_empty() {
+        return Err(no_import(source, &found));
+    }
+    let (imports, forgotten, number) = (by_source(&found.entries), found.forgotten, found.entries.len() as u64);
+    if !args.yes {
+        let preview = preview(&imports, forgotten, number);
+        let entries = plural(number, "opt-out");
+        let change = format!("removing {entries} that {} added", plural(imports.len() as u64, "import"));
+        let action = format!("remove {entries}");
+        let question = Question { preview: &preview, change: &change, action: &action, answer: Answer::Number(number) };
+        confirm(&context.output, question).await?;
+    }
+    let removed = found.remove(ledger.as_ref(), terms.reason.as_deref()).await?;
+    if context.output.json {
+        let imports: Vec<_> =
+            imports.iter().map(|(source, entries)| json!({ "source": source, "entries": entries })).collect();
+        context.output.object(&json!({
+            "source": source, "removed": removed, "imports": imports, "forgotten": forgotten, "warnings": warnings,
+            "exit": exit::FINE,
+        }));
+        return Ok(());
+    }
+    let mut text = format!("{} removed from the list\n", plural(removed, "opt-out"));
+    text += &kept(forgotten);
+    text += "  if another imported list has some of these numbers too, import that list again\n";
+    text += &format!("next: {}\n", context.output.command("suppress list".to_owned()));
+    context.output.done(&text, exit::FINE);
+    Ok(())
+}
+
+/// How many entries each import added, by the source that the list shows.
+fn by_source(entries: &[OptOut]) -> BTreeMap<String, u64> {
+    let mut imports = BTreeMap::new();
+    for entry in entries {
+        *imports.entry(entry.source.to_string()).or_default() += 1;
+    }
+    imports
+}
+
+fn preview(imports: &BTreeMap<String, u64>, forgotten: u64, number: u64) -> String {
+    let mut text = format!("{} of {}:\n", plural(number, "opt-out"), plural(imports.len() as u64, "import"));
+    for (source, entries) in imports.iter().take(SHOWN) {
+        text += &format!("  {} · {}\n", one_line(source), plural(*entries, "opt-out"));
+    }
+    if imports.len() > SHOWN {
+        text += &format!("  and {} more\n", plural((imports.len() - SHOWN) as u64, "import"));
+    }
+    if imports.len() > 1 {
+        text += "  to undo one of them alone: `--source` with the line that names it\n";
+    }
+    text += &kept(forgotten);
+    text + "  these recipients may get messages again; opt-outs from elsewhere, such as replies, stay\n"
+}
+
+fn kept(forgotten: u64) -> String {
+    match forgotten {
+        0 => String::new(),
+        _ => format!("  {} of forgotten recipients stay on the list\n", plural(forgotten, "opt-out")),
+    }
+}
+
+/// No import has this source; which ones there are.
+fn no_import(source: &str, found: &ImportedEntries) -> Failure {
+    let failure = Failure::wrong(match found.forgotten {
+        0 => format!("no opt-out on the list was imported from `{}`; nothing was changed", one_line(source)),
+        _ => format!("all recipients that `{}` opted out were forgotten; they stay on the list", one_line(source)),
+    });
+    let mut files: Vec<&str> = found.sources.iter().filter_map(|known| known.split(", ").next()).collect();
+    files.dedup();
+    match did_you_mean(source, files.iter().copied()) {
+        Some(near) => failure.with_help(format!("did you mean `{}`?", one_line(near))),
+        None if files.is_empty() => failure,
+        None => {
+            let known: Vec<String> = files.iter().take(SHOWN).map(|known| format!("`{}`", one_line(known))).collect();
+            failure.with_help(format!("files that were imported: {}", known.join(", ")))
+        }
+    }
+}

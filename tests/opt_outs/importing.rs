@@ -1,0 +1,133 @@
+//! Importing a list of opt-outs: what is shown first, what confirms it, and columns of other programs.
+
+use serde_json::json;
+
+use super::{entries, opt_out};
+use crate::support::{Folder, Terminal, campaign, phone};
+
+/// A folder with a list of these rows' numbers, of which row 2 is on the suppression list.
+fn with_list(rows: std::ops::Range<usize>) -> Folder {
+    let sale = campaign().write();
+    let lines: String = rows.map(|row| format!("+{}\n", phone(row))).collect();
+    sale.write("clients.csv", &format!("phone\n{lines}"));
+    opt_out(&sale, 2, &[]);
+    sale
+}
+
+#[test]
+fn import_is_shown_and_its_number_has_to_be_typed() {
+    let sale = with_list(2..6);
+    let list = std::fs::read_to_string(sale.path("clients.csv")).expect("a list");
+    sale.write("clients.csv", &format!("{list}+{}\n", phone(3)));
+    let import = || sale.command(&["suppress", "import", "clients.csv"]);
+    for typed in ["", "yes", "5", "33"] {
+        let asked = Terminal::start(import());
+        asked.shows("clients.csv: 5 rows · 3 new on the list · 1 on it already · 1 repeated · 0 invalid");
+        asked.shows("3 new opt-outs will be on the list, for any campaign");
+        asked.shows("campaign suppress remove --source clients.csv");
+        asked.shows("Type 3 to add 3 opt-outs, or press Enter to change nothing: ").types(typed);
+        asked.shows("not confirmed; nothing was changed");
+        asked.finish().exits(2);
+        assert_eq!(entries(&sale).len(), 1);
+    }
+    let asked = Terminal::start(import());
+    asked.shows("or press Enter").types("3");
+    asked.shows("3 new on the list");
+    asked.finish().exits(0);
+    assert_eq!(entries(&sale).len(), 4);
+    // A file without anything new needs no question.
+    sale.campaign(&["suppress", "import", "clients.csv"]).exits(0).says("0 new on the list");
+}
+
+#[test]
+fn import_without_a_terminal_needs_yes() {
+    let sale = with_list(2..6);
+    let refused = sale.campaign(&["suppress", "import", "clients.csv"]).exits(2);
+    let refused = refused.says("importing `clients.csv` (4 rows · 3 new on the list · 1 on it already)");
+    refused.says("nothing was changed").says("help: ").says("`--yes`");
+    let refused = sale.campaign(&["suppress", "import", "clients.csv", "--json"]).exits(2).json();
+    assert_eq!((&refused["exit"], refused["help"].is_string()), (&json!(2), true), "{refused}");
+    assert_eq!(entries(&sale).len(), 1);
+    let told = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "--json"]).exits(0).json();
+    let counts = ["rows", "added", "already", "repeated"].map(|key| told[key].clone());
+    assert_eq!(counts, [json!(4), json!(3), json!(1), json!(0)], "{told}");
+    assert_eq!((&told["warnings"], entries(&sale).len()), (&json!([]), 4));
+}
+
+#[test]
+fn single_number_is_added_without_a_question() {
+    let sale = with_list(2..3);
+    sale.campaign(&["suppress", "add", &format!("+{}", phone(9))]).exits(0).says("from now on");
+}
+
+#[test]
+fn column_that_names_subscribed_recipients_is_shown_before_the_question() {
+    for (header, words) in [
+        ("status", ["subscribed", "unsubscribed"]),
+        ("Статус", ["підписаний", "відписаний"]),
+        ("Состояние", ["Активен", "Неактивен"]),
+        ("opt_out", ["no", "yes"]),
+        ("Згода", ["так", "ні"]),
+        ("do_not_sms", ["0", "1"]),
+    ] {
+        let sale = campaign().write();
+        let lines: String =
+            (2..7).map(|row| format!("+{};{}\n", phone(row), words[usize::from(row % 2 == 1)])).collect();
+        sale.write("clients.csv", &format!("phone;{header}\n{lines}"));
+        let asked = Terminal::start(sale.command(&["suppress", "import", "clients.csv"]));
+        asked.shows("warning: by the column `").shows(header).shows("3 recipients did not opt out").shows(words[0]);
+        asked.shows("and 2 did").shows("Type 5 to add").types("");
+        asked.finish().exits(2);
+        sale.campaign(&["suppress", "import", "clients.csv"]).exits(2).says("3 recipients did not opt out");
+        let told = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "--json"]).exits(0).json();
+        assert!(told["warnings"][0].as_str().is_some_and(|told| told.contains("into a file of their own")), "{told}");
+    }
+}
+
+#[test]
+fn column_of_recipients_who_all_opted_out_is_no_warning() {
+    let sale = campaign().write();
+    let lines: String = (2..5).map(|row| format!("+{},unsubscribed,active life\n", phone(row))).collect();
+    sale.write("stop.csv", &format!("phone,status,hobby\n{lines}"));
+    let told = sale.campaign(&["suppress", "import", "stop.csv", "--yes", "--json"]).exits(0).json();
+    assert_eq!(told["warnings"], json!([]));
+}
+
+#[test]
+fn dates_of_other_programs_are_kept() {
+    for header in ["unsubscribed_at", "Date", "Дата відписки", "дата"] {
+        let sale = campaign().write();
+        let dates = ["2025-03-01T10:00:00+02:00", "2025-03-01 10:00", "01.03.2025", "soon", ""];
+        let rows = dates.iter().enumerate();
+        let lines: String = rows.map(|(row, date)| format!("+{},{date}\n", phone(row + 2))).collect();
+        sale.write("stop.csv", &format!("phone,{header}\n{lines}"));
+        let told = sale.campaign(&["suppress", "import", "stop.csv", "--yes", "--json"]).exits(0).json();
+        let warning = told["warnings"][0].as_str().unwrap_or_default();
+        assert!(warning.contains("cannot be read in 1 row") && warning.contains(header), "{told}");
+        let since: Vec<String> = entries(&sale).iter().map(|entry| entry["at"].as_str().unwrap().to_owned()).collect();
+        let expected = ["2025-03-01T08:00:00.000Z", "2025-03-01T10:00:00.000Z", "2025-03-01T00:00:00.000Z"];
+        assert_eq!(since[..3], expected, "{header}: the clock of a story is UTC");
+        assert!(since[3..].iter().all(|at| at.as_str() > "2026"), "{since:?}");
+    }
+}
+
+#[test]
+fn unknown_campaign_is_reported_with_the_nearest_name() {
+    let sale = with_list(3..5);
+    sale.run(&[]).exits(0);
+    let number = format!("+{}", phone(9));
+    let known = sale.campaign(&["suppress", "add", &number, "--campaign", "sale"]).exits(0);
+    assert!(!known.stderr.contains("warning"), "{}", known.told());
+    for arguments in [
+        &["suppress", "add", &number][..],
+        &["suppress", "import", "clients.csv", "--yes"],
+        &["suppress", "remove", &number, "--yes"],
+        &["suppress", "list"],
+        &["suppress", "export"],
+    ] {
+        let told = sale.campaign(&[arguments, &["--campaign", "sael"]].concat()).exits(0);
+        told.says("warning: the ledger knows no run or schedule of a campaign `sael`").says("did you mean `sale`?");
+    }
+    let added = sale.campaign(&["suppress", "add", &number, "--campaign", "other", "--json"]).exits(0).json();
+    assert!(added["warnings"][0].as_str().is_some_and(|told| told.contains("the ledger knows `sale`")), "{added}");
+}

@@ -1,0 +1,116 @@
+//! Taking opt-outs off the list: a single number, and everything that an import added.
+
+use serde_json::json;
+
+use super::{entries, opt_out};
+use crate::support::{Folder, Terminal, campaign, phone};
+
+/// The rows whose numbers are on the list.
+fn rows(sale: &Folder) -> Vec<usize> {
+    let number = |row: usize| phone(row).to_string();
+    let listed = entries(sale);
+    (2..20).filter(|row| listed.iter().any(|entry| entry["phone"] == number(*row))).collect()
+}
+
+/// Imports these rows' numbers from a file.
+fn import(sale: &Folder, file: &str, header: &str, rows: std::ops::Range<usize>, cells: &str) {
+    let lines: String = rows.map(|row| format!("+{}{cells}\n", phone(row))).collect();
+    sale.write(file, &format!("phone{header}\n{lines}"));
+    sale.campaign(&["suppress", "import", file, "--yes"]).exits(0);
+}
+
+#[test]
+fn number_is_removed_after_yes_was_typed() {
+    let sale = campaign().write();
+    opt_out(&sale, 2, &["--reason", "asked by phone"]);
+    let number = format!("+{}", phone(2));
+    let remove = || sale.command(&["suppress", "remove", &number]);
+    let asked = Terminal::start(remove());
+    asked.shows("asked by phone").shows("may get them again").shows("Type `yes` to remove 1 opt-out").types("");
+    asked.shows("nothing was changed");
+    asked.finish().exits(2);
+    let refused = sale.campaign(&["suppress", "remove", &number]).exits(2).says("help: ").says("`--yes`");
+    assert!(!refused.stderr.contains(&phone(2).to_string()), "{}", refused.told());
+    assert_eq!(rows(&sale), [2]);
+    let asked = Terminal::start(remove());
+    asked.shows("or press Enter").types("yes");
+    asked.shows("may get any campaign again");
+    asked.finish().exits(0);
+    sale.campaign(&["suppress", "remove", &number]).exits(0).says("is not on the list");
+}
+
+#[test]
+fn undone_import_removes_what_it_added_and_nothing_else() {
+    let sale = campaign().write();
+    opt_out(&sale, 2, &[]);
+    import(&sale, "stop.csv", "", 3..5, "");
+    std::fs::create_dir(sale.path("lists")).expect("a folder");
+    // A column `source` of another program, and numbers that were on the list before.
+    import(&sale, "lists/clients.csv", ",source", 2..9, ",shop");
+    opt_out(&sale, 8, &["--reason", "asked by phone"]);
+    assert_eq!(rows(&sale), (2..9).collect::<Vec<_>>());
+    let undo = &["suppress", "remove", "--source", "lists/clients.csv"][..];
+    let refused = sale.campaign(undo).exits(2).says("removing 3 opt-outs that 1 import added");
+    refused.says("nothing was changed").says("help: ");
+    let asked = Terminal::start(sale.command(undo));
+    asked.shows("3 opt-outs of 1 import").shows("clients.csv, ").shows("replies, stay").shows("Type 3 to remove");
+    asked.types("yes");
+    asked.shows("nothing was changed");
+    asked.finish().exits(2);
+    assert_eq!(rows(&sale).len(), 7);
+    let asked = Terminal::start(sale.command(undo));
+    asked.shows("or press Enter").types("3");
+    asked.shows("3 opt-outs removed from the list");
+    asked.finish().exits(0);
+    assert_eq!(
+        rows(&sale),
+        [2, 3, 4, 8],
+        "those from before, from another file, and a number that was added by hand since"
+    );
+    sale.campaign(&[undo, &["--yes"]].concat())
+        .exits(2)
+        .says("no opt-out on the list was imported from")
+        .says("help: ");
+    sale.campaign(&["suppress", "remove", "--source", "stpo.csv", "--yes"]).exits(2).says("did you mean `stop.csv`?");
+    // Who was taken off may be imported again.
+    import(&sale, "lists/clients.csv", "", 2..9, "");
+    let told = sale.campaign(&[undo, &["--yes", "--json"]].concat()).exits(0).json();
+    assert_eq!((&told["removed"], &told["forgotten"]), (&json!(3), &json!(0)), "{told}");
+}
+
+#[test]
+fn imports_of_files_with_one_name_are_undone_alone_or_together() {
+    let sale = campaign().write();
+    import(&sale, "stop.csv", "", 2..4, "");
+    let first = entries(&sale)[0]["source"].as_str().expect("a source").to_owned();
+    import(&sale, "stop.csv", "", 2..7, "");
+    let both = sale.campaign(&["suppress", "remove", "--source", "stop.csv"]).exits(2);
+    both.says("removing 5 opt-outs that 2 imports added");
+    sale.campaign(&["suppress", "remove", "--source", &first, "--yes"]).exits(0).says("2 opt-outs removed");
+    assert_eq!(rows(&sale), [4, 5, 6]);
+}
+
+#[test]
+fn undone_import_keeps_other_campaigns_and_forgotten_recipients() {
+    let sale = campaign().write();
+    import(&sale, "stop.csv", ",scope", 2..5, ",campaign:sale");
+    import(&sale, "stop.csv", "", 5..8, "");
+    sale.campaign(&["forget", &format!("+{}", phone(7)), "--yes"]).exits(0);
+    let remove = &["suppress", "remove", "--source", "stop.csv", "--yes", "--json"][..];
+    let told = sale.campaign(&[remove, &["--campaign", "sale"]].concat()).exits(0).json();
+    assert_eq!(told["removed"], json!(3));
+    let told = sale.campaign(remove).exits(0).json();
+    assert_eq!(told["removed"], json!(2));
+    assert_eq!(entries(&sale).len(), 1, "a forgotten number stays on the list");
+}
+
+#[test]
+fn export_is_imported_with_its_own_sources() {
+    let (here, there) = (campaign().write(), campaign().write());
+    opt_out(&here, 2, &[]);
+    let exported = here.campaign(&["suppress", "export"]).exits(0).stdout;
+    there.write("list.csv", &exported);
+    there.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0);
+    there.campaign(&["suppress", "remove", "--source", "list.csv", "--yes"]).exits(2).says("no opt-out on the list");
+    assert_eq!(rows(&there), [2]);
+}
