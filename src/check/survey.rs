@@ -55,7 +55,7 @@ pub struct Excluded {
     /// They opted out of what it sends.
     pub opted_out: NumberSet,
     /// `stop --for-good` cancelled them in an earlier run of this edition.
-    pub cancelled: RoaringTreemap,
+    pub cancelled: NumberSet,
     /// They got as many messages lately as they may.
     pub capped: NumberSet,
     /// They are left out because of an earlier message.
@@ -68,7 +68,7 @@ impl Excluded {
         match () {
             () if self.already.contains(phone) => Some(ALREADY_SENT),
             () if self.opted_out.contains(phone) => Some(OPTED_OUT),
-            () if self.cancelled.contains(phone.get()) => Some(CANCELLED_EARLIER),
+            () if self.cancelled.contains(phone) => Some(CANCELLED_EARLIER),
             () if self.excluded.contains(phone.get()) => Some(EXCLUDED),
             () if self.capped.contains(phone) => Some(CAPPED),
             () => None,

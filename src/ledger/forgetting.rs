@@ -1,9 +1,9 @@
 //! Forgetting a person, or all people of a run, as a part of the ledger: numbers and words go, and what stays of a number is a
 //! hash with a key.
 
-use roaring::RoaringBitmap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
-use super::{LedgerFuture, NewCopies, OptOut, Ownership, Run, RunId, StateCounts};
+use super::{LedgerFuture, NewCopies, NumberSet, OptOut, Ownership, Run, RunId, StateCounts};
 use crate::domain::Phone;
 
 /// A number that is to be forgotten.
@@ -39,6 +39,12 @@ pub trait Forgetting: Send + Sync {
     ///
     /// Its identifiers and what it was stay, and for the guard and for caps a hash of each number that has a message of it.
     fn purge(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership>;
+
+    /// Keeps a hash of each number that `stop --for-good` cancelled in a run, before the run is purged with its list.
+    fn keep_cancelled(&self, run: RunId, numbers: RoaringTreemap) -> LedgerFuture<'_, ()>;
+
+    /// The numbers of a purged run that `stop --for-good` had cancelled, as far as they were kept.
+    fn kept_cancelled(&self, run: RunId) -> LedgerFuture<'_, NumberSet>;
 
     /// Overwrites and removes the copies of a run that was purged, if they are there.
     fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()>;

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use roaring::RoaringTreemap;
 
 use super::{Error, Inputs};
 use crate::domain::{Cap, Purpose};
@@ -26,7 +25,7 @@ pub struct SentAlready {
 #[derive(Clone, Debug, Default)]
 pub struct CancelledBefore {
     /// Their numbers.
-    pub numbers: RoaringTreemap,
+    pub numbers: NumberSet,
     /// The names of the runs that were stopped for good, oldest first.
     pub runs: Vec<String>,
 }
@@ -55,16 +54,18 @@ impl SentAlready {
     /// The recipients whom `stop --for-good` cancelled in runs of the same edition and round. They stay cancelled until a new
     /// edition or round begins.
     ///
-    /// Rows that were sent, rejected or in doubt when their run was stopped are not among them. A purged run has no list any
-    /// more, so that nobody of it is known.
+    /// Rows that were sent, rejected or in doubt when their run was stopped are not among them.
     ///
     /// # Errors
     /// When the ledger or the copy of a list cannot be read: no message is sent then.
     pub(super) async fn cancelled(&self, ledger: &dyn Ledger) -> Result<CancelledBefore, Error> {
         let mut before = CancelledBefore::default();
-        let stopped = |run: &&Run| run.live && run.progress == Progress::Cancelled && run.purged_at.is_none();
+        let stopped = |run: &&Run| run.live && run.progress == Progress::Cancelled;
         for run in self.runs.iter().filter(stopped) {
-            let numbers = cancelled_numbers(ledger, run).await?;
+            let numbers = match run.purged_at {
+                Some(_) => ledger.kept_cancelled(run.key).await?,
+                None => NumberSet::new(cancelled_numbers(ledger, run).await?, None),
+            };
             if !numbers.is_empty() {
                 before.numbers |= numbers;
                 before.runs.push(run.name());

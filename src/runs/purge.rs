@@ -10,7 +10,7 @@ use super::{Adapters, Error, HeldRun, freshen};
 use crate::delivery::Snapshot;
 use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Ownership, Progress, Run, RunFilter, State};
-use crate::report::{NextStep, RunView, is_owned};
+use crate::report::{NextStep, RunView, cancelled_numbers, is_owned};
 
 /// The runs that ended before a time.
 #[derive(Debug, Default)]
@@ -123,6 +123,7 @@ async fn purge_one(adapters: &Adapters, run: Run) -> Result<Result<(), KeptRun>,
         return Ok(Err(KeptRun::InUse));
     }
     let snapshot = Snapshot::read(ledger, &run, false).await?;
+    keep_cancelled(ledger, &run).await?;
     let name = run.name();
     let purged = ledger.purge(run, snapshot.counts, snapshot.parts.billed).await?;
     if purged == Ownership::Lost {
@@ -131,4 +132,20 @@ async fn purge_one(adapters: &Adapters, run: Run) -> Result<Result<(), KeptRun>,
     tracing::info!(run = name, "purged");
     failpoint::pass("purge.recorded");
     Ok(Ok(()))
+}
+
+/// Keeps who was cancelled, so that later runs of the edition skip them although the list is gone.
+async fn keep_cancelled(ledger: &dyn Ledger, run: &Run) -> Result<(), Error> {
+    if !run.live || run.progress != Progress::Cancelled {
+        return Ok(());
+    }
+    match cancelled_numbers(ledger, run).await {
+        Ok(numbers) if numbers.is_empty() => Ok(()),
+        Ok(numbers) => Ok(ledger.keep_cancelled(run.key, numbers).await?),
+        // A copy that cannot be read is to go all the same.
+        Err(error) => {
+            tracing::warn!(run = run.name(), %error, "cancelled recipients cannot be kept");
+            Ok(())
+        }
+    }
 }

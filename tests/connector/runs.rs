@@ -202,3 +202,17 @@ fn a_run_that_a_client_began_over_standard_input_is_through_before_the_connector
     client.end().exits(0);
     assert_eq!(sandbox.messages().len(), 40);
 }
+
+#[test]
+fn assistant_plans_nothing_for_cancelled_recipients() {
+    let sandbox = SandboxProcess::start();
+    let folder = house(&sandbox);
+    folder.campaign(&["run", "campaigns/sale.yaml", "--limit", "1", "--no-wait"]);
+    folder.campaign(&["stop", "sale", "--for-good", "--yes"]).says("2 rows cancelled");
+    let connector = connector(folder);
+    let planned = told(&connector.call("plan_campaign", &json!({ "campaign": "sale" })));
+    assert_eq!(planned["counts"], json!({ "skipped": 4, "invalid": 1 }), "{planned}");
+    let begun = run(&connector, "sale", planned["digest"].as_str().expect("a digest"));
+    assert_ne!(begun["started"], json!(true), "{begun}");
+    assert_eq!(sandbox.messages(), [(phone(2), 1)].into());
+}

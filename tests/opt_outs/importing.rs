@@ -61,7 +61,7 @@ fn single_number_is_added_without_a_question() {
 }
 
 #[test]
-fn column_that_names_subscribed_recipients_is_shown_before_the_question() {
+fn subscribed_recipients_are_shown_before_the_question() {
     for (header, words) in [
         ("status", ["subscribed", "unsubscribed"]),
         ("Статус", ["підписаний", "відписаний"]),

@@ -181,3 +181,17 @@ fn a_process_that_dies_while_it_purges_leaves_the_rest_to_the_next_one() {
         assert_eq!(gateway.phones(), [2, 3, 4].map(phone), "{failpoint}");
     }
 }
+
+#[test]
+fn recipients_of_a_purged_run_stay_cancelled_in_its_edition() {
+    let later = Later::new();
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&list(4)).through(&gateway).write();
+    sale.run(&["--limit", "1"]).exits(0);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("3 rows cancelled");
+    assert_eq!(told(&later.purge(&sale).exits(0)).0, ["sale@1"]);
+    assert_eq!(sale.run(&["--json"]).exits(0).json()["counts"], json!({ "skipped": 4 }));
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("4 skipped");
+    sale.run(&["--again", "4"]).exits(0).says("4 accepted");
+    assert_eq!(gateway.phones().len(), 5);
+}

@@ -177,3 +177,24 @@ fn who_answers_with_a_word_that_opts_out_gets_no_more_and_a_gateway_on_this_mach
     assert_eq!(list.as_array().map(Vec::len), Some(1), "{list}");
     drop(server);
 }
+
+#[test]
+fn reply_that_opts_out_outlives_the_undone_import_of_the_number() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(3).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let lines: String = (2..5).map(|row| format!("+{},loopback\n", crate::support::phone(row))).collect();
+    hooked.sale.write("clients.csv", &format!("phone,gateways\n{lines}"));
+    hooked.sale.campaign(&["suppress", "import", "clients.csv", "--yes"]).exits(0).says("3 new on the list");
+    let stop = json!({"status": "REPLIED", "replies": [{"message": "STOP"}]}).to_string();
+    assert_eq!(hooked.tell(&operations(&gateway)[0], &stop), 200);
+    hooked
+        .sale
+        .campaign(&["suppress", "remove", "--source", "clients.csv", "--yes"])
+        .exits(0)
+        .says("2 opt-outs removed");
+    let list = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
+    assert_eq!((&list[0]["source"], list.as_array().map(Vec::len)), (&json!("reply to sale@1"), Some(1)), "{list}");
+    drop(server);
+}

@@ -122,3 +122,22 @@ fn acknowledged(sandbox: &SandboxProcess) -> usize {
     let heard = |line: &&Value| line["event"] == "webhook" && line["result"].to_string().contains("200");
     sandbox.journal().iter().filter(heard).count()
 }
+
+#[test]
+fn occurrence_skips_recipients_that_a_stopped_run_cancelled() {
+    let _files = in_files();
+    let gateway = Gateway::accepting();
+    let draft = campaign().to(10).top("edition: first").top("timezone: Europe/Kyiv");
+    let sale = draft.top("schedule: { every: day 10:00 }").through(&gateway).write();
+    sale.run(&["--now", "--limit", "3"]).exits(0);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("7 rows cancelled");
+    let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");
+    sale.write("sale.csv", &format!("{list}{},New\n", phone(12)));
+    let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
+    let due: Timestamp = armed["next"][0].as_str().and_then(|at| at.parse().ok()).expect("a moment");
+    let clock = Clock::new();
+    let server = Server::start_after(&sale, &clock.set_to(due - SignedDuration::from_secs(2)), &[]);
+    until("the occurrence is sent", || gateway.phones().len() >= 4);
+    server.end("TERM").exits(0);
+    assert_eq!(gateway.phones(), [2, 3, 4, 12].map(phone));
+}

@@ -34,7 +34,7 @@ fn cancelled_recipients_are_skipped_in_the_same_edition() {
 }
 
 #[test]
-fn new_recipients_get_a_message_and_cancelled_ones_are_rows_with_a_reason() {
+fn cancelled_recipients_are_rows_with_a_reason() {
     let gateway = Gateway::accepting();
     let sale = stopped(&gateway, "");
     let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");
@@ -89,7 +89,7 @@ fn rows_that_were_in_doubt_before_the_stop_stay_in_doubt() {
 }
 
 #[test]
-fn shared_run_skips_recipients_that_a_stopped_shared_run_cancelled() {
+fn shared_run_skips_recipients_that_a_stop_cancelled() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "3"]).exits(0);

@@ -1,5 +1,7 @@
 //! `campaign suppress import`: shows what a file adds to the list, asks, and adds it.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -15,12 +17,18 @@ use crate::ledger::Additions;
 use crate::report::{plural, thousands};
 use crate::runs::{MixedColumn, OptOutFile};
 
+/// Campaigns of a file that are looked for.
+const CAMPAIGNS: usize = 10;
+
 pub(super) async fn import(context: &Context, args: &ImportArgs) -> Result<(), Failure> {
     let terms = terms(&args.terms)?;
     let read = OptOutFile::read(&args.file, &terms, Timestamp::now()).await?;
     let ledger = context.ledger().await?;
     let mut warnings = warnings(&read);
-    warnings.extend(unknown_campaign(ledger.as_ref(), terms.campaign.as_deref()).await?);
+    let campaigns: BTreeSet<&str> = read.opt_outs.iter().filter_map(|opt_out| opt_out.scope.campaign()).collect();
+    for campaign in campaigns.into_iter().take(CAMPAIGNS) {
+        warnings.extend(unknown_campaign(ledger.as_ref(), Some(campaign)).await?);
+    }
     for warning in &warnings {
         context.output.note(&format!("warning: {warning}"));
     }

@@ -1,9 +1,9 @@
 //! Nobody is forgotten in these worlds.
 
-use roaring::RoaringBitmap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::ledger::{ProcessLedger, no_copies};
-use crate::ledger::{ForgetOrder, Forgetting, LedgerFuture, NewCopies, Ownership, Run, RunId, StateCounts};
+use crate::ledger::{ForgetOrder, Forgetting, LedgerFuture, NewCopies, NumberSet, Ownership, Run, RunId, StateCounts};
 
 impl Forgetting for ProcessLedger {
     fn forget(&self, _: ForgetOrder) -> LedgerFuture<'_, ()> {
@@ -23,6 +23,14 @@ impl Forgetting for ProcessLedger {
     }
 
     fn purge(&self, _: Run, _: StateCounts, _: u64) -> LedgerFuture<'_, Ownership> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn keep_cancelled(&self, _: RunId, _: RoaringTreemap) -> LedgerFuture<'_, ()> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn kept_cancelled(&self, _: RunId) -> LedgerFuture<'_, NumberSet> {
         unreachable!("nobody is forgotten in these worlds")
     }
 

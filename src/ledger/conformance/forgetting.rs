@@ -202,6 +202,16 @@ pub(super) async fn who_has_a_message_of_a_purged_run_is_guarded_and_counted_as_
     assert_eq!(permit, Permit::Capped(vec![Row::new(2)]));
 }
 
+pub(super) async fn numbers_cancelled_in_a_purged_run_are_known_by_a_hash<L: Ledger>(scene: Scene<L>) {
+    let numbers = [phone(8), phone(9)].map(|phone| phone.get()).into_iter().collect();
+    scene.ledger.keep_cancelled(scene.run.key, numbers).await.unwrap();
+    purge(&scene).await;
+    let kept = scene.ledger.kept_cancelled(scene.run.key).await.unwrap();
+    assert_eq!([4, 8, 9].map(|row| kept.contains(phone(row))), [false, true, true]);
+    assert_eq!(scene.guarded().await, [2, 4, 5], "they have no message");
+    assert_eq!(scene.ledger.numbers_sent_to(&[scene.run.key]).await.unwrap().len(), 3);
+}
+
 pub(super) async fn nothing_is_purged_that_somebody_has_or_of_which_more_became_known<L: Ledger>(scene: Scene<L>) {
     scene.begin(1, scene.mine).await;
     scene.settle(1, [accepted(), rejected()]).await;

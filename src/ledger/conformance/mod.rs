@@ -202,6 +202,7 @@ promises! {
         rows_wait_to_leave_copies_until_somebody_says_that_they_did,
         of_a_purged_run_nothing_of_its_rows_is_left_and_what_it_came_to_stays,
         who_has_a_message_of_a_purged_run_is_guarded_and_counted_as_before,
+        numbers_cancelled_in_a_purged_run_are_known_by_a_hash,
         nothing_is_purged_that_somebody_has_or_of_which_more_became_known,
         nobody_takes_a_purged_run_or_draws_rows_of_it;
 }

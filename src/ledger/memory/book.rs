@@ -35,6 +35,8 @@ pub(crate) struct Book {
     /// The rows whose people are forgotten, and those of them that copies and results have still.
     pub(super) forgotten: RoaringBitmap,
     pub(super) to_be_forgotten: RoaringBitmap,
+    /// What stays of the numbers that were cancelled in it.
+    pub(super) cancelled: RoaringTreemap,
     /// What it was when it was purged, with what stays of the numbers: for what goes by numbers and counts alone.
     remains: Option<Box<Book>>,
     /// When its blocks were drawn, in microseconds since 1970.
@@ -56,6 +58,7 @@ impl Book {
             shares: Vec::new(),
             forgotten: RoaringBitmap::new(),
             to_be_forgotten: RoaringBitmap::new(),
+            cancelled: RoaringTreemap::new(),
             remains: None,
             drawn_at: Vec::new(),
         }
@@ -65,6 +68,7 @@ impl Book {
     pub(super) fn purge(&mut self, key: &NumberKey) {
         let mut empty = Self::new(self.run.clone(), LeftOut::default());
         (empty.opened, empty.drawn_at) = (self.opened, mem::take(&mut self.drawn_at));
+        empty.cancelled = mem::take(&mut self.cancelled);
         let mut remains = mem::replace(self, empty);
         for sent in remains.envelopes.values_mut().flat_map(|envelope| &mut envelope.rows) {
             sent.to = key.stays_of(sent.to);

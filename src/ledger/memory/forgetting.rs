@@ -1,14 +1,14 @@
 //! Forgetting a person in memory.
 
-use roaring::RoaringBitmap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::contents::instant;
 use super::{Contents, MemoryLedger};
-use crate::domain::Row;
+use crate::domain::{Addressee, Phone, Row};
 use crate::ledger::rules::{Forgotten, forget_in_change, forget_in_receipt};
 use crate::ledger::{
-    ForgetOrder, Forgetting, LedgerError, LedgerFuture, NewCopies, NumberKey, OPTED_OUT, Ownership, Run, RunId, State,
-    StateCounts,
+    ForgetOrder, Forgetting, LedgerError, LedgerFuture, NewCopies, NumberKey, NumberSet, OPTED_OUT, Ownership, Run,
+    RunId, State, StateCounts,
 };
 
 /// With what numbers are hashed in memory.
@@ -93,6 +93,23 @@ impl Forgetting for MemoryLedger {
 
     fn purge(&self, counted: Run, counts: StateCounts, parts: u64) -> LedgerFuture<'_, Ownership> {
         self.change(move |contents, now| contents.purge(now, &counted, (counts, parts)))
+    }
+
+    fn keep_cancelled(&self, run: RunId, numbers: RoaringTreemap) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, _| {
+            let key = NumberKey::new(KEY);
+            let stays = |member| Phone::new(member).map(|phone| Addressee::Forgotten(key.forgotten(phone)).get());
+            contents.book_mut(run)?.cancelled = numbers.iter().filter_map(stays).collect();
+            contents.opt_outs.hash_with(key);
+            Ok(())
+        })
+    }
+
+    fn kept_cancelled(&self, run: RunId) -> LedgerFuture<'_, NumberSet> {
+        self.look(move |contents| {
+            let kept = contents.book(run).map(|book| book.cancelled.clone()).unwrap_or_default();
+            NumberSet::new(kept, contents.opt_outs.key())
+        })
     }
 
     fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {

@@ -5,8 +5,10 @@ mod purge;
 
 pub(super) use purge::guarded;
 
+use std::sync::Arc;
+
 use futures_util::TryStreamExt as _;
-use roaring::RoaringBitmap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 use sqlx::Row as _;
 
 use super::change::{Failure, Now};
@@ -17,8 +19,8 @@ use super::{contacts, events, left_out, receipts, suppression};
 use crate::domain::Row;
 use crate::ledger::rules::Forgotten;
 use crate::ledger::{
-    ForgetOrder, Forgetting, LedgerError, LedgerFuture, LeftOut, NewCopies, NumberKey, OPTED_OUT, Ownership, Run,
-    RunId, State, StateCounts,
+    ForgetOrder, Forgetting, LedgerError, LedgerFuture, LeftOut, NewCopies, NumberKey, NumberSet, OPTED_OUT, Ownership,
+    Run, RunId, State, StateCounts,
 };
 
 impl Forgetting for Adapter {
@@ -53,6 +55,18 @@ impl Forgetting for Adapter {
         Box::pin(self.write(move |connection, now| {
             Box::pin(purge::purge(connection, now, counted.clone(), (counts.clone(), parts)))
         }))
+    }
+
+    fn keep_cancelled(&self, run: RunId, numbers: RoaringTreemap) -> LedgerFuture<'_, ()> {
+        let numbers = Arc::new(numbers);
+        Box::pin(self.write(move |connection, _| {
+            let numbers = Arc::clone(&numbers);
+            Box::pin(async move { purge::keep_cancelled(connection, run, &numbers).await })
+        }))
+    }
+
+    fn kept_cancelled(&self, run: RunId) -> LedgerFuture<'_, NumberSet> {
+        Box::pin(async move { look!(self, purge::cancelled, run) })
     }
 
     fn discard_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, ()> {

@@ -12,7 +12,7 @@ use super::known_or_new_key;
 use crate::domain::{Addressee, Phone};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::pack::{pack, unpack};
-use crate::ledger::{LedgerError, NumberKey, Ownership, Run, RunId, StateCounts};
+use crate::ledger::{LedgerError, NumberKey, NumberSet, Ownership, Run, RunId, StateCounts};
 
 /// Where rows of runs are.
 const TABLES: [&str; 5] = ["envelopes", "left_out", "events", "questions", "forgotten_rows"];
@@ -49,11 +49,36 @@ pub(super) async fn purge(
     Ok(Ownership::Held)
 }
 
+/// What marks a number that was cancelled in the record of a purged run; no other number has this bit.
+const CANCELLED: u64 = 1 << 63;
+
 /// Keeps what stays of the numbers that have a message of a run.
 async fn keep_guarded(connection: &mut Connection, run: RunId, key: &NumberKey) -> Result<(), Failure> {
     let numbers = guard::sent_to(connection, run).await?;
+    let cancelled = kept(connection, run).await?.into_iter().filter(|member| member & CANCELLED > 0);
+    let stay = stays(&numbers, key).chain(cancelled).collect();
+    write(connection, run, stay).await
+}
+
+/// Keeps what stays of the numbers that were cancelled in a run.
+pub(super) async fn keep_cancelled(
+    connection: &mut Connection,
+    run: RunId,
+    numbers: &RoaringTreemap,
+) -> Result<(), Failure> {
+    let key = known_or_new_key(connection).await?;
+    let guarded = kept(connection, run).await?.into_iter().filter(|member| member & CANCELLED == 0);
+    let stay = stays(numbers, &key).map(|member| member | CANCELLED).chain(guarded).collect();
+    write(connection, run, stay).await
+}
+
+/// Numbers as they are kept.
+fn stays(numbers: &RoaringTreemap, key: &NumberKey) -> impl Iterator<Item = u64> {
     let stays = |member| Phone::new(member).map_or(member, |phone| Addressee::Forgotten(key.forgotten(phone)).get());
-    let mut stay: Vec<u64> = numbers.iter().map(stays).collect();
+    numbers.iter().map(stays)
+}
+
+async fn write(connection: &mut Connection, run: RunId, mut stay: Vec<u64>) -> Result<(), Failure> {
     stay.sort_unstable();
     let numbers = pack(&stay)?;
     query(
@@ -70,13 +95,23 @@ async fn keep_guarded(connection: &mut Connection, run: RunId, key: &NumberKey) 
 
 /// What stays of the numbers that had a message of a run when it was purged.
 pub(in crate::ledger) async fn guarded(reader: &mut Connection, run: RunId) -> Result<RoaringTreemap, Failure> {
+    Ok(kept(reader, run).await?.into_iter().filter(|member| member & CANCELLED == 0).collect())
+}
+
+/// The numbers that were cancelled in a run when it was purged.
+pub(super) async fn cancelled(reader: &mut Connection, run: RunId) -> Result<NumberSet, Failure> {
+    let kept = kept(&mut *reader, run).await?.into_iter().filter(|member| member & CANCELLED > 0);
+    Ok(NumberSet::new(kept.map(|member| member & !CANCELLED).collect(), super::key(reader).await?))
+}
+
+async fn kept(reader: &mut Connection, run: RunId) -> Result<Vec<u64>, Failure> {
     let kept = query("SELECT numbers, sum FROM guarded WHERE run = $1").bind(run.0).fetch_optional(reader).await?;
-    let Some(kept) = kept else { return Ok(RoaringTreemap::new()) };
+    let Some(kept) = kept else { return Ok(Vec::new()) };
     let numbers: &[u8] = kept.try_get(0)?;
     if !sum(run, numbers).agrees(kept.try_get(1)?) {
         return Err(LedgerError::Damaged { what: "the record of who has a message of a purged run".to_owned() }.into());
     }
-    Ok(unpack::<u64>(numbers)?.into_iter().collect())
+    Ok(unpack::<u64>(numbers)?)
 }
 
 fn sum(run: RunId, numbers: &[u8]) -> Checksum {
