@@ -207,7 +207,7 @@ fn a_run_that_a_client_began_over_standard_input_is_through_before_the_connector
 fn assistant_plans_nothing_for_cancelled_recipients() {
     let sandbox = SandboxProcess::start();
     let folder = house(&sandbox);
-    folder.campaign(&["run", "campaigns/sale.yaml", "--limit", "1", "--no-wait"]);
+    folder.campaign(&["run", "campaigns/sale.yaml", "--gateway", "local", "--limit", "1", "--no-wait"]);
     folder.campaign(&["stop", "sale", "--for-good", "--yes"]).says("2 rows cancelled");
     let connector = connector(folder);
     let planned = told(&connector.call("plan_campaign", &json!({ "campaign": "sale" })));
