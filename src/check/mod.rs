@@ -29,8 +29,7 @@ pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
     against_includes, against_profile, against_texts, costly_characters, empty_cells, invalid_rows, inverted_zones,
     landlines, list_form, notes, odd_rows, opted_out_rows, over_limits, promised_receipts, rows_within,
-    unconfirmed_replica, unfamiliar_ledger,
-    unfilled_notice, unknown_zones, until_near, until_over, zone_column,
+    unconfirmed_replica, unfamiliar_ledger, unfilled_notice, unknown_zones, until_near, until_over, zone_column,
 };
 pub(crate) use survey::sms_parts;
 pub use survey::{

@@ -11,8 +11,7 @@ use super::{Error, Event, Inputs, Observer, already_sent, blocking, capped, opte
 use crate::check::online::Cost;
 use crate::check::{
     Excluded, Survey, costly_characters, empty_cells, inverted_zones, landlines, odd_rows, opted_out_rows, over_limits,
-    rows_within,
-    unknown_zones, until_near,
+    rows_within, unknown_zones, until_near,
 };
 use crate::finding::Finding;
 use crate::ledger::Ledger;

@@ -47,7 +47,6 @@ mod listed;
 mod lost;
 mod new_gateway;
 mod online;
-mod opt_out_column;
 mod opt_out_date;
 mod opt_out_file;
 mod outcome;

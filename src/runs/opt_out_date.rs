@@ -4,8 +4,6 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-use super::opt_out_column::squashed;
-
 /// Headers of columns with the date of an opt-out, the more certain ones first.
 const HEADERS: &[&str] = &[
     "unsubscribedat",
@@ -52,6 +50,11 @@ pub(super) fn parse_date(cell: &str, zone: &TimeZone, now: Timestamp) -> Option<
         zone.to_timestamp(local).ok()
     };
     cell.parse().ok().or_else(local).filter(|at| *at <= now)
+}
+
+/// A text without case, spaces, dashes and other signs: `Opt-Out` and `opt_out` become `optout`.
+pub(super) fn squashed(text: &str) -> String {
+    text.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

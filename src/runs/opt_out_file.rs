@@ -7,11 +7,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::opt_out_column::{OptOutState, opt_out_state, squashed};
+use super::opt_out_date::squashed;
 use super::opt_out_date::{date_header, parse_date};
 use super::{Error, OptOutTerms, blocking, person};
 use crate::audience::{Decoded, PhoneProblem, decode, parse, plain, read_columns, read_rows, suggest};
-use crate::domain::{ListForm, Phone, Region, Row};
+use crate::domain::{ListForm, OptOutState, Phone, Region, Row, opt_out_state};
 use crate::finding::{Finding, rules};
 use crate::ledger::{Additions, Ledger, OptOut, Reach, Scope, import_source};
 use crate::regular_file;
