@@ -125,7 +125,8 @@ pub async fn other_campaigns(ledger: &dyn Ledger, name: &str) -> Result<Option<B
     }
     let runs = ledger.runs(RunFilter::all()).await?;
     let campaigns = runs.into_iter().filter(|run| !run.shared).map(|run| run.campaign);
-    let names: BTreeSet<String> =
-        campaigns.chain(ledger.schedules().await?.into_iter().map(|armed| armed.name)).collect();
+    let schedules = ledger.schedules().await?.into_iter();
+    let scheduled = schedules.map(|schedule| schedule.map_or_else(|damaged| damaged.name, |armed| armed.name));
+    let names: BTreeSet<String> = campaigns.chain(scheduled).collect();
     Ok((!names.contains(name)).then_some(names))
 }

@@ -21,7 +21,10 @@ fn replied(draft: Draft, texts: &[&str]) -> (Hooked, Server) {
 /// The rows whose recipients are on the suppression list, each with the reason.
 fn opted_out(hooked: &Hooked) -> Vec<(usize, String)> {
     let listed = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
-    let row = |entry: &Value| (2..20).find(|row| entry["phone"] == phone(*row).to_string()).expect("a row");
+    let row = |entry: &Value| {
+        let number = entry["phone"].as_str().expect("a number");
+        (2..20).find(|row| number == phone(*row).to_string()).expect("a row")
+    };
     let mut rows: Vec<(usize, String)> = listed
         .as_array()
         .expect("a list")

@@ -108,7 +108,7 @@ fn zone_with_an_inverted_sign_shows_its_local_time() {
     asked.shows("note: `Etc/GMT+2` is UTC-02:00; local time there is ").types("no");
     asked.finish().exits(2);
     sale.replace("sale.yaml", "Etc/GMT+2", "Europe/Kyiv");
-    assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("`Etc/GMT+2`"));
+    assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("`Etc/GMT+2` is UTC"));
     assert!(gateway.sends().is_empty());
 }
 
