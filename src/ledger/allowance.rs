@@ -1,5 +1,6 @@
 //! What an account may send.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// An account, and how fast it may be used; what shares the account's name shares its pace.
@@ -19,11 +20,37 @@ impl Allowance {
     }
 
     /// The allowance of an account; through loopback it is a separate one, so that a sandbox never slows a live gateway.
+    ///
+    /// An account that is named by its loopback address is separate already.
     #[must_use]
     pub fn of_account(account: &str, loopback: bool, rate: Option<f64>) -> Self {
-        match loopback {
+        match loopback && !is_loopback_address(account) {
             true => Self::new(format!("{account} (loopback)"), rate),
             false => Self::new(account, rate),
+        }
+    }
+}
+
+fn is_loopback_address(account: &str) -> bool {
+    let host = account.rsplit_once(':').map_or(account, |(host, _)| host).trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_has_an_allowance_of_its_own() {
+        for (account, loopback, name) in [
+            ("main", false, "main"),
+            ("main", true, "main (loopback)"),
+            ("gateway.example", true, "gateway.example (loopback)"),
+            ("127.0.0.1:8025", true, "127.0.0.1:8025"),
+            ("[::1]:8025", true, "[::1]:8025"),
+            ("localhost:8025", true, "localhost:8025"),
+        ] {
+            assert_eq!(&*Allowance::of_account(account, loopback, None).name, name);
         }
     }
 }

@@ -65,7 +65,7 @@ fn subscribed_recipients_are_shown_before_the_question() {
     for (header, words) in [
         ("status", ["subscribed", "unsubscribed"]),
         ("Статус", ["підписаний", "відписаний"]),
-        ("Состояние", ["Активен", "Неактивен"]),
+        ("Состояние", ["Активен", "Отписан"]),
         ("opt_out", ["no", "yes"]),
         ("Згода", ["так", "ні"]),
         ("do_not_sms", ["0", "1"]),
@@ -102,8 +102,9 @@ fn dates_of_other_programs_are_kept() {
         let lines: String = rows.map(|(row, date)| format!("+{},{date}\n", phone(row + 2))).collect();
         sale.write("stop.csv", &format!("phone,{header}\n{lines}"));
         let told = sale.campaign(&["suppress", "import", "stop.csv", "--yes", "--json"]).exits(0).json();
-        let warning = told["warnings"][0].as_str().unwrap_or_default();
-        assert!(warning.contains("cannot be read in 1 row") && warning.contains(header), "{told}");
+        let warnings = told["warnings"].as_array().expect("warnings").iter().filter_map(|warning| warning.as_str());
+        let undated = |warning: &str| warning.contains("cannot be read in 1 row") && warning.contains(header);
+        assert!(warnings.into_iter().any(undated), "{told}");
         let since: Vec<String> = entries(&sale).iter().map(|entry| entry["at"].as_str().unwrap().to_owned()).collect();
         let expected = ["2025-03-01T08:00:00.000Z", "2025-03-01T10:00:00.000Z", "2025-03-01T00:00:00.000Z"];
         assert_eq!(since[..3], expected, "{header}: the clock of a story is UTC");

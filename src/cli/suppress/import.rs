@@ -100,9 +100,10 @@ fn warnings(read: &OptOutFile) -> Vec<String> {
 
 fn mixed_column(MixedColumn { header, opted_out, reachable, example }: &MixedColumn, rows: u64) -> String {
     let (header, example) = (one_line(header), one_line(example));
+    let example = if example.is_empty() { "an empty cell".to_owned() } else { format!("`{example}`") };
     let (subscribed, opted_out) = (plural(*reachable, "recipient"), thousands(*opted_out));
     format!(
-        "by the column `{header}`, {subscribed} did not opt out (such as `{example}`), and {opted_out} did; the import opts out \
+        "by the column `{header}`, {subscribed} did not opt out (such as {example}), and {opted_out} did; the import opts out \
          all of the {}. If only the latter are meant, put them into a file of their own and import that",
         plural(rows, "row")
     )

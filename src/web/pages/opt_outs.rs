@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 
 use super::remembered::Remembered;
-use crate::ledger::{Ledger, LedgerError, RunFilter};
+use crate::ledger::{Ledger, LedgerError, Run, RunFilter};
 use crate::report::{UnclearReply, unclear_replies};
 
 /// How many days are shown.
@@ -102,13 +102,19 @@ async fn count(ledger: &dyn Ledger, now: Timestamp) -> Result<OptOutDays, Ledger
 }
 
 async fn to_review(ledger: &dyn Ledger, now: Timestamp) -> Result<RepliesToReview, LedgerError> {
-    let mut runs = ledger.runs(RunFilter { live: true, ..RunFilter::all() }).await?;
+    // A damaged run is shown among the runs; the replies to others are shown all the same.
+    let stored = ledger.stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
+    let mut runs: Vec<Run> = stored.into_iter().filter_map(Result::ok).collect();
     runs.retain(|run| run.receipts > 0 && run.purged_at.is_none() && now.duration_since(run.began_at) < YOUNG);
     runs.sort_unstable_by_key(|run| std::cmp::Reverse(run.began_at));
     let mut replies = Vec::new();
     for run in runs.iter().take(RUNS) {
         let name = run.name();
-        replies.extend(unclear_replies(ledger, run).await?.into_iter().map(|reply| (name.clone(), reply)));
+        let unclear = match unclear_replies(ledger, run).await {
+            Err(error) if error.concerns_records() => continue,
+            unclear => unclear?,
+        };
+        replies.extend(unclear.into_iter().map(|reply| (name.clone(), reply)));
     }
     replies.sort_by_key(|(_, reply)| std::cmp::Reverse(reply.at));
     let all = replies.len();

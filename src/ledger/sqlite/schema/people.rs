@@ -179,7 +179,8 @@ pub(super) const BACKUP: &str = "
     ) STRICT;
 ";
 
-/// The `approval` rules of accounts. Profiles that were only used through loopback keep that as their host.
+/// The `approval` rules of accounts. Profiles that were only used through loopback keep that as their host. Runs from before
+/// opt-outs were heeded went through loopback if their account is a loopback address.
 pub(super) const APPROVAL_RULES: &str = "
     CREATE TABLE approval_rules (
         key INTEGER PRIMARY KEY,
@@ -190,6 +191,9 @@ pub(super) const APPROVAL_RULES: &str = "
         at INTEGER NOT NULL,
         sum INTEGER NOT NULL
     ) STRICT;
+    UPDATE runs SET loopback = 1 WHERE purpose IS NULL AND live AND (
+        account LIKE '127.%' OR account LIKE '%@127.%' OR account LIKE '[::1]%' OR account LIKE '%@[::1]%'
+            OR account LIKE 'localhost%' OR account LIKE '%@localhost%');
     INSERT INTO profiles (name, host) SELECT DISTINCT gateway, 'loopback' FROM runs WHERE live AND loopback
         ON CONFLICT (name) DO NOTHING;
 ";
