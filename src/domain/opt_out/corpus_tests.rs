@@ -8,7 +8,7 @@ use crate::domain::Purpose;
 const CORPUS: &str = include_str!("../../../tests/opt_outs/replies/corpus.csv");
 
 /// The least part of the clear opt-outs that is found, in percent.
-const RECALL: [(&str, usize); 2] = [("known", 97), ("held_out", 90)];
+const RECALL: [(&str, usize); 2] = [("known", 97), ("held_out", 95)];
 /// The least part of the ambiguous replies that a person is shown, in percent.
 const SHOWN: usize = 90;
 
@@ -94,7 +94,6 @@ fn clear_opt_outs_are_found() {
     for (set, least) in RECALL {
         let (all, missed) = share(&corpus, set, "opt_out", |labelled| !opts_out(labelled));
         let found = all - missed.len();
-        println!("{set}: {found} of {all} clear opt-outs are found\n{}", shown(set, &missed));
         assert!(found * 100 >= all * least, "{found} of {all} ({set})\n{}", shown(set, &missed));
     }
 }
@@ -105,13 +104,20 @@ fn ambiguous_and_missed_replies_are_shown_to_a_person() {
     for (set, _) in RECALL {
         let hidden = |labelled: &Labelled| reading(labelled) == ReplyReading::Other;
         let (all, missed) = share(&corpus, set, "ambiguous", hidden);
-        println!("{set}: {} of {all} ambiguous replies are not shown\n{}", missed.len(), shown(set, &missed));
-        assert!((all - missed.len()) * 100 >= all * SHOWN, "{} of {all} ({set})", missed.len());
+        assert!(
+            (all - missed.len()) * 100 >= all * SHOWN,
+            "{} of {all} ambiguous replies ({set}) are not shown\n{}",
+            missed.len(),
+            shown(set, &missed)
+        );
         let (all, silent) = share(&corpus, set, "opt_out", hidden);
-        println!("{set}: {} of {all} opt-outs are neither taken nor shown\n{}", silent.len(), shown(set, &silent));
-        assert!(silent.len() * 100 <= all * 3, "{} of {all} ({set})", silent.len());
+        assert!(
+            silent.len() * 100 <= all * 3,
+            "{} of {all} opt-outs ({set}) are neither taken nor shown\n{}",
+            silent.len(),
+            shown(set, &silent)
+        );
         let (all, noise) = share(&corpus, set, "other", |labelled| !hidden(labelled));
-        println!("{set}: {} of {all} other replies are shown", noise.len());
-        assert!(noise.len() * 2 <= all, "{} of {all} ({set})", noise.len());
+        assert!(noise.len() * 2 <= all, "{} of {all} other replies ({set}) are shown", noise.len());
     }
 }
