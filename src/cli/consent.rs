@@ -43,6 +43,9 @@ struct Person {
     can_ask: bool,
 }
 
+/// The line that says that a new round repeats messages.
+pub(super) const AGAIN: &str = "  `--again`: recipients who already have this message get it once more\n";
+
 /// What has to be typed for a yes.
 enum Yes {
     Number(u64),
@@ -92,8 +95,9 @@ impl Consent for Person {
 /// What a person agrees to, and how.
 fn words(question: &Proposal<'_>) -> (String, Yes) {
     match question {
-        Proposal::Begin { inputs, profile, survey, ledger, rows } => {
-            (begin((inputs, profile), survey, ledger, rows), Yes::Number(rows.len()))
+        Proposal::Begin { inputs, profile, survey, ledger, rows, again } => {
+            let text = begin((inputs, profile), survey, ledger, rows);
+            (format!("{text}{}", if *again { AGAIN } else { "" }), Yes::Number(rows.len()))
         }
         Proposal::Arm { arming, profile, ledger } => {
             let inputs = &arming.inputs;
@@ -116,6 +120,9 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
         Proposal::Approve { approving, profile, standing, ledger } => {
             let (inputs, planned) = (&approving.inputs, &approving.planned);
             let mut text = begin((inputs, profile), &approving.survey, ledger, &approving.rows);
+            if planned.options.again {
+                text += AGAIN;
+            }
             if let PlanOptions { rows: Some(row), tests_to: Some(to), .. } = &planned.options {
                 let people = plural(planned.messages, "recipient");
                 text += &format!(

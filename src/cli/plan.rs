@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::args::PlanArgs;
+use super::consent::AGAIN;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
@@ -87,6 +88,9 @@ fn tell(context: &Context, args: &PlanArgs, inputs: &Inputs, made: &MadePlan) ->
     text += &format!("  {}: {}\n", plural(planned.rows, "row"), counts_line(&planned.counts));
     text += &made.forecast.lines().iter().map(|line| format!("    {line}\n")).collect::<String>();
     text += &variants(brief, &made.list.survey).map(|line| format!("    {line}\n")).unwrap_or_default();
+    if planned.options.again {
+        text += AGAIN;
+    }
     text += &format!("  {} in {}", plural(planned.messages, "message"), plural(planned.parts, "part"));
     if let Some(cost) = &made.cost {
         text += &format!(", {}", cost_words(cost, planned.currency.as_deref()));
@@ -170,13 +174,19 @@ pub(super) fn refusal(refusal: &PlanRefusal, options: &Options) -> String {
             short(digest)
         ),
         PlanRefusal::Unapproved { digest, file: campaign, gateway, number, sent, above } => {
-            let mut commands = Vec::new();
-            let plan = through(format!("plan {}", file(campaign)), Some(gateway));
-            commands.extend(digest.is_none().then(|| options.command(plan)));
-            let digest = digest.as_deref().map_or("DIGEST", short);
-            commands.push(options.command(format!("approve {digest} --key FILE")));
-            let run = through(format!("run {}", file(campaign)), Some(gateway));
-            commands.push(options.command(format!("{run} --plan {digest}")));
+            let approve = |digest: &str| options.command(format!("approve {digest} --key FILE"));
+            let next = match digest {
+                // The plan has the options of the command that was refused.
+                Some(digest) => {
+                    let digest = short(digest);
+                    format!("`{}`, then the same command with `--plan {digest}`", approve(digest))
+                }
+                None => {
+                    let plan = options.command(through(format!("plan {}", file(campaign)), Some(gateway)));
+                    let run = options.command(format!("{} --plan DIGEST", through(format!("run {}", file(campaign)), Some(gateway))));
+                    format!("`{plan}`, then `{}`, then `{run}`", approve("DIGEST"))
+                }
+            };
             let edition = match sent {
                 0 => String::new(),
                 sent => format!(", after {} of this edition that no approval covers", thousands(*sent)),
@@ -186,7 +196,7 @@ pub(super) fn refusal(refusal: &PlanRefusal, options: &Options) -> String {
                  nothing was sent: {}",
                 thousands(*number),
                 thousands((*above).into()),
-                commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", then ")
+                next
             )
         }
         PlanRefusal::NeedsKey { digest, gateway } => {

@@ -179,6 +179,10 @@ impl From<Error> for ToolError {
                 Self::new("gateway_changed", "the gateway's address changed since it was trusted")
                     .how_to("its operator has to trust the new address first")
             }
+            Error::WeakerApproval(_) => {
+                Self::new("gateway_changed", "the gateway's `approval` is weaker than the ledger keeps of its account")
+                    .how_to("its operator has to restore it, or to accept the change at a terminal")
+            }
             Error::Input(why) => Self::argument(why),
             Error::Policy(refusal) => match refusal {
                 PolicyRefusal::OutsideWindow { opens } => Self::outside_window(opens.as_ref()),

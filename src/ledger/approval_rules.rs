@@ -11,6 +11,8 @@ pub struct KeptApprovalRule {
     pub account: String,
     /// The profile that had the rule.
     pub gateway: String,
+    /// The hosts of the profile.
+    pub hosts: Vec<String>,
     /// The rule as its owner writes it; the ledger does not read it.
     pub rule: String,
     /// Who recorded it.
@@ -21,8 +23,8 @@ pub struct KeptApprovalRule {
 
 /// The part of the ledger that keeps the `approval` rules of accounts.
 pub trait ApprovalRules: Send + Sync {
-    /// The latest rule of an account or of a profile with this name; nothing if neither ever had one.
-    fn approval_rule<'a>(&'a self, account: &'a str, gateway: &'a str) -> LedgerFuture<'a, Option<KeptApprovalRule>>;
+    /// All rules that were ever recorded, oldest first.
+    fn approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>>;
 
     /// Records a rule. Earlier ones stay as the history.
     fn keep_approval_rule(&self, rule: KeptApprovalRule) -> LedgerFuture<'_, ()>;

@@ -145,7 +145,8 @@ impl Session {
             if self.asks_first(consent) {
                 self.ask_for_new(profile, &survey.survey, &chosen).await?;
             }
-            let question = Proposal::Begin { inputs, profile, survey: &survey, ledger: ledger.place(), rows: &chosen };
+            let (survey, ledger) = (&survey, ledger.place());
+            let question = Proposal::Begin { inputs, profile, survey, ledger, rows: &chosen, again };
             confirm(consent, question).await?;
         }
         self.own().await?;

@@ -25,6 +25,8 @@ pub enum Proposal<'q> {
         ledger: String,
         /// Whom messages go to.
         rows: &'q RoaringBitmap,
+        /// Whether it is a new round, in which recipients get the message once more.
+        again: bool,
     },
     /// That a campaign runs by itself from now on.
     Arm {

@@ -95,3 +95,18 @@ fn what_changed_since_it_was_planned_is_not_approved() {
     let rehearsal = plan(&sale, &["--gateway", "sandbox"]);
     sale.campaign(&["approve", &rehearsal]).exits(2).says("needs no approval");
 }
+
+#[test]
+fn plan_and_question_say_that_a_new_round_repeats_messages() {
+    const REPEATS: &str = "`--again`: recipients who already have this message get it once more";
+    let sale = live();
+    assert!(!sale.campaign(&["plan", "sale.yaml"]).exits(0).told().contains(REPEATS));
+    let planned = sale.campaign(&["plan", "sale.yaml", "--again", "3", "--json"]).exits(0).json();
+    sale.campaign(&["plan", "sale.yaml", "--again", "3"]).exits(0).says(REPEATS);
+    let digest = planned["digest"].as_str().expect("a digest").to_owned();
+    for command in [&["approve", &digest][..], &["run", "sale.yaml", "--offline", "--again", "3"]] {
+        let asked = Terminal::start(sale.command(command));
+        asked.shows(REPEATS).types("no");
+        asked.finish().exits(2);
+    }
+}

@@ -35,7 +35,9 @@ fn a_large_run_is_refused_with_the_commands_that_lead_on_until_it_is_signed() {
     by_day(&sale);
     let refused = sale.run(&["--offline", "--yes"]).exits(2).says("above 2 the gateway `local` needs an approval");
     let digest = plan(&sale, &[]);
-    refused.says(&format!("`campaign approve {} --key FILE`", &digest[..16])).says("then `campaign run sale.yaml");
+    refused
+        .says(&format!("`campaign approve {} --key FILE`", &digest[..16]))
+        .says(&format!("then the same command with `--plan {}`", &digest[..16]));
     sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
     sale.campaign(&["approve", &digest[..16]]).exits(2).says("names who approves, and that is signed");
     sign(&sale, &digest, "olha.key");

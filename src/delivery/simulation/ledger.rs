@@ -343,8 +343,8 @@ impl Ledger for ProcessLedger {
 }
 
 impl ApprovalRules for ProcessLedger {
-    fn approval_rule<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, Option<KeptApprovalRule>> {
-        Box::pin(async { Ok(None) })
+    fn approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 
     fn keep_approval_rule(&self, _: KeptApprovalRule) -> LedgerFuture<'_, ()> {

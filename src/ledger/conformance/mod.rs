@@ -91,7 +91,7 @@ promises! {
         an_identifier_leads_to_the_run_and_the_row_that_it_was_given_to,
         a_profile_keeps_the_host_of_its_first_use_until_another_is_trusted,
         a_profile_keeps_loopback_from_its_first_run_on,
-        an_account_keeps_its_latest_approval_rule;
+        approval_rules_are_kept_in_their_order;
     copies:
         copies_come_back_byte_for_byte_as_often_as_they_are_opened,
         a_run_that_was_not_frozen_has_no_copies_and_that_says_where,

@@ -37,9 +37,8 @@ impl Contents {
 }
 
 impl ApprovalRules for MemoryLedger {
-    fn approval_rule<'a>(&'a self, account: &'a str, gateway: &'a str) -> LedgerFuture<'a, Option<KeptApprovalRule>> {
-        let concerns = move |kept: &&KeptApprovalRule| kept.account == account || kept.gateway == gateway;
-        self.look(move |contents| contents.approval_rules.iter().rfind(concerns).cloned())
+    fn approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
+        self.look(|contents| contents.approval_rules.clone())
     }
 
     fn keep_approval_rule(&self, rule: KeptApprovalRule) -> LedgerFuture<'_, ()> {

@@ -211,18 +211,19 @@ async fn tables_of_the_version_before_are_used_as_they_are_until_somebody_has_th
     let rule = KeptApprovalRule {
         account: "main".into(),
         gateway: "main".into(),
+        hosts: vec!["gateway.example".into()],
         rule: "null".into(),
         by: "Olha".into(),
         at: Timestamp::UNIX_EPOCH,
     };
     opened_again.keep_approval_rule(rule.clone()).await.unwrap();
-    assert_eq!(opened_again.approval_rule("main", "main").await.unwrap(), None, "it keeps none");
+    assert_eq!(opened_again.approval_rules().await.unwrap(), [], "it keeps none");
     assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(true));
     assert!(has_rules().await);
     assert!(at_work.prove_writable().await.is_ok(), "whoever has it open goes on");
     assert!(at_work.keeps_approval_rules(), "and uses what is there now");
     at_work.keep_approval_rule(rule.clone()).await.unwrap();
-    assert_eq!(at_work.approval_rule("main", "other").await.unwrap(), Some(rule));
+    assert_eq!(at_work.approval_rules().await.unwrap(), [rule]);
     assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(false));
 }
 

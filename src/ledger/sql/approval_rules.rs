@@ -3,19 +3,22 @@
 use sqlx::Row as _;
 
 use super::change::Failure;
-use super::dialect::{Adapter, Connection};
+use super::dialect::{Adapter, Connection, Record};
 use super::look::look;
 use super::runs::instant;
 use super::statement::query;
 use crate::ledger::checksum::Checksum;
 use crate::ledger::{ApprovalRules, KeptApprovalRule, LedgerError, LedgerFuture};
 
+/// What stands between hosts in their column.
+const BETWEEN_HOSTS: &str = " ";
+
 impl ApprovalRules for Adapter {
-    fn approval_rule<'a>(&'a self, account: &'a str, gateway: &'a str) -> LedgerFuture<'a, Option<KeptApprovalRule>> {
+    fn approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
         Box::pin(async move {
             match self.keeps_approval_rules() {
-                true => look!(self, latest, account, gateway),
-                false => Ok(None),
+                true => look!(self, read),
+                false => Ok(Vec::new()),
             }
         })
     }
@@ -30,43 +33,53 @@ impl ApprovalRules for Adapter {
     }
 }
 
-async fn latest(reader: &mut Connection, account: &str, gateway: &str) -> Result<Option<KeptApprovalRule>, Failure> {
-    let row = query("SELECT * FROM approval_rules WHERE account = $1 OR gateway = $2 ORDER BY key DESC LIMIT 1")
-        .bind(account)
-        .bind(gateway)
-        .fetch_optional(reader)
-        .await?;
-    let Some(row) = row else { return Ok(None) };
+async fn read(reader: &mut Connection) -> Result<Vec<KeptApprovalRule>, Failure> {
+    let rows = query("SELECT * FROM approval_rules ORDER BY key").fetch_all(reader).await?;
+    rows.iter().map(rule).collect()
+}
+
+fn rule(row: &Record) -> Result<KeptApprovalRule, Failure> {
+    let hosts: String = row.try_get("hosts")?;
     let kept = KeptApprovalRule {
         account: row.try_get("account")?,
         gateway: row.try_get("gateway")?,
+        hosts: hosts.split(BETWEEN_HOSTS).map(str::to_owned).collect(),
         rule: row.try_get("rule")?,
         by: row.try_get("recorded_by")?,
         at: instant(row.try_get("at")?)?,
     };
     match sum(&kept).agrees(row.try_get("sum")?) {
-        true => Ok(Some(kept)),
-        false => Err(LedgerError::Damaged { what: format!("the approval rule of the account {account}") }.into()),
+        true => Ok(kept),
+        false => {
+            Err(LedgerError::Damaged { what: format!("the approval rule of the account {}", kept.account) }.into())
+        }
     }
 }
 
 async fn keep(connection: &mut Connection, rule: KeptApprovalRule) -> Result<(), Failure> {
     let sum = sum(&rule).finish();
-    let KeptApprovalRule { account, gateway, rule, by, at } = rule;
-    query("INSERT INTO approval_rules (account, gateway, rule, recorded_by, at, sum) VALUES ($1, $2, $3, $4, $5, $6)")
-        .bind(account)
-        .bind(gateway)
-        .bind(rule)
-        .bind(by)
-        .bind(at.as_microsecond())
-        .bind(sum)
-        .execute(connection)
-        .await?;
+    let KeptApprovalRule { account, gateway, hosts, rule, by, at } = rule;
+    query(
+        "INSERT INTO approval_rules (account, gateway, hosts, rule, recorded_by, at, sum)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(account)
+    .bind(gateway)
+    .bind(hosts.join(BETWEEN_HOSTS))
+    .bind(rule)
+    .bind(by)
+    .bind(at.as_microsecond())
+    .bind(sum)
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
 fn sum(kept: &KeptApprovalRule) -> Checksum {
-    let KeptApprovalRule { account, gateway, rule, by, at } = kept;
-    let sum = [account, gateway, rule, by].into_iter().fold(Checksum::of("approval_rules"), |sum, text| sum.text(text));
+    let KeptApprovalRule { account, gateway, hosts, rule, by, at } = kept;
+    let hosts = &hosts.join(BETWEEN_HOSTS);
+    let sum = [account, gateway, hosts, rule, by]
+        .into_iter()
+        .fold(Checksum::of("approval_rules"), |sum, text| sum.text(text));
     sum.number(at.as_microsecond())
 }

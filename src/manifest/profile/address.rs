@@ -48,10 +48,10 @@ impl Address {
         self.0.as_str().trim_end_matches('/')
     }
 
-    /// The host with its port, if the port is not the usual one.
+    /// The host with its port, if the port is not the usual one; without the dot at the end of a complete name.
     #[must_use]
     pub fn host(&self) -> String {
-        let host = self.0.host_str().unwrap_or_default();
+        let host = self.0.host_str().unwrap_or_default().trim_end_matches('.');
         self.0.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 

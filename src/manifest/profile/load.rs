@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use super::address::is_loopback;
 use super::approval::approval;
 use super::opt_out_words::opt_out_words;
 use super::policy;
@@ -88,6 +89,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
     let proxy = proxy(section, report);
     let api_key = section.value("api_key").and_then(|value| key_source(value, "api_key", file, report));
     let base_url = base_url?;
+    refuse_proxy_to_loopback(section, (&base_url, async_url.as_ref()), report);
     let loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(Address::is_loopback);
     let account = section.text("account").map_or_else(|| base_url.host(), str::to_owned);
     let texts = |key| section.items(key).into_iter().map(str::to_owned).collect();
@@ -144,6 +146,22 @@ fn proxy(section: Section<'_>, report: &mut Report) -> Option<String> {
         report.at(span, finding.help("write it like `http://proxy.example:3128`"));
     }
     Some(text.to_owned())
+}
+
+/// Refuses another machine's proxy for a loopback address: messages would leave this machine, and count as if they did not.
+fn refuse_proxy_to_loopback(
+    section: Section<'_>,
+    (base_url, async_url): (&Address, Option<&Address>),
+    report: &mut Report,
+) {
+    let Some((text, span)) = section.typed("proxy") else { return };
+    let is_elsewhere = |url: reqwest::Url| !url.host_str().is_some_and(is_loopback);
+    let local = base_url.is_loopback() || async_url.is_some_and(Address::is_loopback);
+    if local && reqwest::Url::parse(text).is_ok_and(is_elsewhere) {
+        let finding =
+            Finding::new(&rules::PROXY_ADDRESS, "a loopback address cannot be reached through another machine");
+        report.at(span, finding.help("remove `proxy`, or write the address of the live gateway"));
+    }
 }
 
 /// Where webhooks are taken; the address of our own receiver, to which the gateway brings no key.
@@ -300,6 +318,10 @@ local:
             ),
             ("  batch_limit: 0", ("out-of-range", 5, 16)),
             ("  proxy: nonsense", ("proxy-address", 5, 10)),
+            (
+                "b:\n  base_url: http://localhost\n  api_key: { env: KEY }\n  proxy: http://proxy.example:3128",
+                ("proxy-address", 8, 10),
+            ),
             ("  prices: { sms: free }", ("wrong-type", 5, 18)),
             ("  prices: { sms: -1 }", ("out-of-range", 5, 18)),
             ("  prices: { smss: 1 }", ("unknown-key", 5, 13)),

@@ -98,10 +98,13 @@ fn city(zone: &str) -> Option<&str> {
 
 /// The minutes east of UTC that a name such as `GMT+2`, `UTC-03:30` or `+0200` says.
 ///
-/// In names that begin with `Etc/`, the sign is that of POSIX: `Etc/GMT-2` is east.
+/// In names that begin with `Etc/GMT`, the sign is that of POSIX: `Etc/GMT-2` is east.
 fn offset(name: &str) -> Option<i32> {
     let upper = name.to_ascii_uppercase().replace('−', "-").replace(' ', "");
-    let (upper, etc) = upper.strip_prefix("ETC/").map_or((upper.as_str(), false), |rest| (rest, true));
+    let (upper, etc) = match upper.strip_prefix("ETC/") {
+        Some(rest) => (rest, rest.starts_with("GMT")),
+        None => (upper.as_str(), false),
+    };
     let rest = ["GMT", "UTC", "UT"].iter().find_map(|prefix| upper.strip_prefix(prefix)).unwrap_or(upper);
     let (sign, digits) = match rest.split_at_checked(1)? {
         ("+", digits) => (1, digits),
@@ -156,6 +159,7 @@ mod tests {
                 format!("gmt {hours:+03}"),
                 format!("UTC{hours:+03}:00"),
                 format!("{hours:+03}00"),
+                format!("Etc/UTC{hours:+}"),
                 format!("Etc/GMT{:+03}", -hours),
             ] {
                 let zones = suggested(&name);

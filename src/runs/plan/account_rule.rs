@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ApproverKey;
 use crate::ledger::{KeptApprovalRule, LedgerError};
-use crate::manifest::{ApprovalRule, Profile};
+use crate::manifest::{Address, ApprovalRule, Profile};
 use crate::runs::{Adapters, Error, check_host, person};
 
 /// A change of an account's `approval` that approves less strictly than before.
@@ -41,20 +41,12 @@ pub(in crate::runs) async fn check_profile(adapters: &Adapters, profile: &Profil
 /// Records a new or stricter rule of a profile, and refuses a weaker one.
 ///
 /// # Errors
-/// When the rule is weaker than the kept one, or the ledger fails.
+/// When the rule is weaker than a kept one, or the ledger fails.
 pub(super) async fn keep_rule(adapters: &Adapters, profile: &Profile) -> Result<(), Error> {
-    if profile.is_loopback() {
-        return Ok(());
+    if let Some(change) = weaker_rule(adapters, profile).await? {
+        return Err(Error::WeakerApproval(Box::new(change)));
     }
-    let now = Written::of(profile.approval.as_ref());
-    match kept(adapters, profile).await? {
-        Some((_, known)) if known == now => Ok(()),
-        None if profile.approval.is_none() => Ok(()),
-        Some((record, known)) if known.is_weakened_by(&now) => {
-            Err(Error::WeakerApproval(Box::new(weaker(profile, &record, &known))))
-        }
-        Some(_) | None => record(adapters, profile).await,
-    }
+    trust_rule(adapters, profile).await
 }
 
 /// The change that a person has to accept before anything is sent through a profile; nothing if its rule is strict enough.
@@ -66,40 +58,68 @@ pub async fn weaker_rule(adapters: &Adapters, profile: &Profile) -> Result<Optio
         return Ok(None);
     }
     let now = Written::of(profile.approval.as_ref());
-    let kept = kept(adapters, profile).await?;
-    Ok(kept.filter(|(_, known)| known.is_weakened_by(&now)).map(|(record, known)| weaker(profile, &record, &known)))
+    let mut governing = governing(adapters, profile).await?.into_iter();
+    Ok(governing.find(|(_, known)| known.is_weakened_by(&now)).map(|(record, known)| weaker(profile, &record, &known)))
 }
 
-/// Records the rule that a profile has now, with the person and the time.
+/// Records the rule that a profile has now, with the person and the time, if it differs from a kept one.
 ///
 /// # Errors
-/// When the ledger cannot be written.
+/// When the ledger fails.
 pub async fn trust_rule(adapters: &Adapters, profile: &Profile) -> Result<(), Error> {
+    if profile.is_loopback() {
+        return Ok(());
+    }
     let now = Written::of(profile.approval.as_ref());
-    let known = kept(adapters, profile).await?.map_or(Written(None), |(_, known)| known);
-    match profile.is_loopback() || known == now {
-        true => Ok(()),
-        false => record(adapters, profile).await,
+    let governing = governing(adapters, profile).await?;
+    let is_new = governing.is_empty() && profile.approval.is_some();
+    let is_own = |record: &KeptApprovalRule| record.account == profile.account || record.gateway == profile.name;
+    match is_new || governing.iter().any(|(record, known)| *known != now || !is_own(record)) {
+        true => record(adapters, profile, &now).await,
+        false => Ok(()),
     }
 }
 
-async fn record(adapters: &Adapters, profile: &Profile) -> Result<(), Error> {
-    let rule = serde_json::to_string(&Written::of(profile.approval.as_ref()));
+async fn record(adapters: &Adapters, profile: &Profile, now: &Written) -> Result<(), Error> {
     let rule = KeptApprovalRule {
         account: profile.account.clone(),
         gateway: profile.name.clone(),
-        rule: rule.map_err(|error| Error::Internal(error.to_string()))?,
+        hosts: hosts(profile),
+        rule: serde_json::to_string(now).map_err(|error| Error::Internal(error.to_string()))?,
         by: person(),
         at: (adapters.clock)(),
     };
     Ok(adapters.ledger.keep_approval_rule(rule).await?)
 }
 
-async fn kept(adapters: &Adapters, profile: &Profile) -> Result<Option<(KeptApprovalRule, Written)>, Error> {
-    let Some(record) = adapters.ledger.approval_rule(&profile.account, &profile.name).await? else { return Ok(None) };
-    let damaged = |_| LedgerError::Damaged { what: format!("the approval rule of the account {}", record.account) };
-    let known = serde_json::from_str(&record.rule).map_err(damaged)?;
-    Ok(Some((record, known)))
+/// The kept rules that a profile must not weaken: the latest of its account, the latest of its name, and if it has neither, the
+/// latest of each account on its hosts.
+async fn governing(adapters: &Adapters, profile: &Profile) -> Result<Vec<(KeptApprovalRule, Written)>, Error> {
+    let records = adapters.ledger.approval_rules().await?;
+    let governing = select_governing(&records, profile).into_iter().map(|record| {
+        let damaged = |_| LedgerError::Damaged { what: format!("the approval rule of the account {}", record.account) };
+        Ok((record.clone(), serde_json::from_str(&record.rule).map_err(damaged)?))
+    });
+    governing.collect()
+}
+
+fn select_governing<'r>(records: &'r [KeptApprovalRule], profile: &Profile) -> Vec<&'r KeptApprovalRule> {
+    let of_account = records.iter().rfind(|record| record.account == profile.account);
+    let of_name = records.iter().rfind(|record| record.gateway == profile.name);
+    let own: Vec<_> = of_account.into_iter().chain(of_name).collect();
+    if !own.is_empty() {
+        return own;
+    }
+    let hosts = hosts(profile);
+    let mut by_account = BTreeMap::new();
+    for record in records.iter().filter(|record| record.hosts.iter().any(|host| hosts.contains(host))) {
+        by_account.insert(&record.account, record);
+    }
+    by_account.into_values().collect()
+}
+
+fn hosts(profile: &Profile) -> Vec<String> {
+    [Some(&profile.base_url), profile.async_url.as_ref()].into_iter().flatten().map(Address::host).collect()
 }
 
 fn weaker(profile: &Profile, record: &KeptApprovalRule, known: &Written) -> WeakerRule {

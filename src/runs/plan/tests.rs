@@ -157,6 +157,41 @@ async fn account_keeps_its_approval_until_a_person_weakens_it() {
     assert!(matches!(looser, Err(Error::WeakerApproval(_))), "the stricter rule is kept: {looser:?}");
 }
 
+#[tokio::test]
+async fn another_profile_cannot_replace_the_approval_of_an_account() {
+    let office = Office::new(2).await;
+    assert_eq!(refused(office.send(Request::default()).await), (3, 0));
+    let (_, eve) = PrivateKey::pair().unwrap();
+    let own = format!("  approval: {{ above: 1000, by: {{ Eve: \"{eve}\" }} }}\n");
+    let profile = |name: &str, host: &str, keys: &str| {
+        format!("{name}:\n  base_url: https://{host}\n  api_key: {{ file: key }}\n  rate: 10/s\n{keys}")
+    };
+    let adapters = &office.world.adapters;
+    let plan_through = async |name: &str, gateways: String| {
+        office.write("gateways.yaml", &gateways);
+        let file = office.world.folder.path().join("sale.yaml");
+        let day = Day::Of((adapters.clock)());
+        let inputs = Inputs::load(&file, Some(name), &adapters.profiles, day).unwrap();
+        plan(adapters, &Arc::new(inputs), &Request::default()).await
+    };
+    let fresh = format!("  account: fresh\n{own}");
+    for (name, host, keys) in [
+        ("account", "gateway.example", "  account: fresh\n"),
+        ("dot", "gateway.example.", ""),
+        ("own-rule", "gateway.example", &fresh),
+        ("async", "second.example", "  async_url: https://gateway.example\n"),
+    ] {
+        let refused = plan_through(name, profile(name, host, keys)).await;
+        assert!(matches!(refused, Err(Error::WeakerApproval(_))), "{name}: {refused:?}");
+    }
+    plan_through("launder", profile("launder", "second.example", &fresh)).await.unwrap();
+    office.world.adapters.ledger.trust_host("launder", "gateway.example").await.unwrap();
+    let laundered = plan_through("launder", profile("launder", "gateway.example", &own)).await;
+    assert!(matches!(laundered, Err(Error::WeakerApproval(_))), "{laundered:?}");
+    office.write_profile(&office.rule);
+    assert_eq!(refused(office.send(Request::default()).await), (3, 0), "the first profile is as before");
+}
+
 /// The campaign with these keys above its list.
 fn campaign(keys: &str) -> String {
     let sms = "channels:\n  - sms: { signature: Olena, message: Hello }\n";

@@ -186,6 +186,7 @@ pub(super) const APPROVAL_RULES: &str = "
         key INTEGER PRIMARY KEY,
         account TEXT NOT NULL,
         gateway TEXT NOT NULL,
+        hosts TEXT NOT NULL,
         rule TEXT NOT NULL,
         recorded_by TEXT NOT NULL,
         at INTEGER NOT NULL,
