@@ -45,4 +45,4 @@ pub use problem::PhoneProblem;
 pub use reader::Reader;
 pub use rows::read_rows;
 pub use seen::Seen;
-pub use suggestion::{Suggestion, suggest};
+pub use suggestion::{Suggestion, number_in_header, suggest, suggest_for_numbers};

@@ -8,9 +8,10 @@ use super::chunk::Chunk;
 use super::columns;
 use super::evidence;
 use super::naming::{TakenNames, suggest_name};
+use super::phones::{parse, resembles_number};
 use super::records::Records;
 use super::trouble;
-use crate::domain::Region;
+use crate::domain::{Phone, Region};
 use crate::finding::Finding;
 
 /// A list's columns as a campaign file would describe them.
@@ -34,6 +35,19 @@ pub struct Suggestion {
 ///
 /// The file is no CSV in UTF-8 or has no header, or one of its first rows is broken.
 pub fn suggest<R: Read>(input: R, file: &Path) -> Result<Suggestion, Box<Finding>> {
+    look(input, file, false)
+}
+
+/// Looks at a file of numbers, which may have no header: then its first number stands in place of the header.
+///
+/// # Errors
+///
+/// Those of [`suggest`], but a single number without a header is no error.
+pub fn suggest_for_numbers<R: Read>(input: R, file: &Path) -> Result<Suggestion, Box<Finding>> {
+    look(input, file, true)
+}
+
+fn look<R: Read>(input: R, file: &Path, may_lack_header: bool) -> Result<Suggestion, Box<Finding>> {
     let mut records = Records::open(input, file)?;
     let mut sample = Chunk::new();
     records.fill(&mut sample)?;
@@ -43,7 +57,10 @@ pub fn suggest<R: Read>(input: R, file: &Path) -> Result<Suggestion, Box<Finding
     let headers = &records.header().headers;
     let found = evidence::phone_column(&sample, headers, None);
     if sample.is_empty() {
-        return Err(trouble::nobody(records.header().spot()).into());
+        let number = headers.iter().find(|header| may_lack_header && number_in_header(header, None).is_some());
+        let number = number.ok_or_else(|| trouble::nobody(records.header().spot()))?;
+        let (phone, columns) = (Some(number.clone()), Vec::new());
+        return Ok(Suggestion { phone, region: None, other_phones: Vec::new(), problem: None, columns });
     }
     if let Some(title) = columns::title_alone(records.header(), &sample).filter(|_| found.is_none()) {
         return Err(title.into());
@@ -65,6 +82,15 @@ pub fn suggest<R: Read>(input: R, file: &Path) -> Result<Suggestion, Box<Finding
         None => evidence::named_but_wrong(&sample, headers).map(|(column, problem)| (headers[column].clone(), problem)),
     };
     Ok(Suggestion { phone, region: found.and_then(|found| found.region), other_phones, problem, columns: named })
+}
+
+/// The number that stands in place of a header, or what is wrong with it; nothing if the header is none.
+#[must_use]
+pub fn number_in_header(header: &str, region: Option<Region>) -> Option<Result<Phone, PhoneProblem>> {
+    match parse(header, region) {
+        Ok(phone) => Some(Ok(phone)),
+        Err(problem) => resembles_number(header).then_some(Err(problem)),
+    }
 }
 
 #[cfg(test)]

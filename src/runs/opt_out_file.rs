@@ -7,10 +7,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::opt_out_date::squashed;
-use super::opt_out_date::{date_header, parse_date};
+use super::opt_out_date::{date_header, parse_date, squashed};
 use super::{Error, OptOutTerms, blocking, person};
-use crate::audience::{Decoded, PhoneProblem, decode, parse, plain, read_columns, read_rows, suggest};
+use crate::audience::{
+    Decoded, PhoneProblem, decode, number_in_header, parse, plain, read_columns, read_rows, suggest_for_numbers,
+};
 use crate::domain::{ListForm, OptOutState, Phone, Region, Row, opt_out_state};
 use crate::finding::{Finding, rules};
 use crate::ledger::{Additions, Ledger, OptOut, Reach, Scope, import_source};
@@ -31,6 +32,8 @@ pub struct OptOutFile {
     pub mixed: Vec<MixedColumn>,
     /// The column of dates, where there is one: its header, and how many of its dates cannot be read.
     pub dates: Option<(String, u64)>,
+    /// The source of the opt-outs that have no source of their own.
+    source: Arc<str>,
 }
 
 /// A column that says of some recipients that they did not opt out.
@@ -73,6 +76,12 @@ impl OptOutFile {
         Ok(ledger.suppress(self.opt_outs).await?)
     }
 
+    /// Whether undoing the import finds an opt-out of it: the rows of an export keep their own sources.
+    #[must_use]
+    pub fn can_be_undone(&self) -> bool {
+        self.opt_outs.iter().any(|opt_out| opt_out.is_of_import(&self.source))
+    }
+
     /// How many rows say what an earlier row said.
     #[must_use]
     pub fn repeated(&self) -> u64 {
@@ -103,7 +112,7 @@ fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutFile, 
         decode(opened, file, &ListForm::default(), terms.region).map_err(refused)
     };
     let [phone, columns @ ..] = OPT_OUT_COLUMNS;
-    let suggestion = suggest(open()?, file).map_err(refused)?;
+    let suggestion = suggest_for_numbers(open()?, file).map_err(refused)?;
     let others: Vec<&str> = suggestion.columns.iter().map(|(_, header)| header.as_str()).collect();
     let has = |column: &str| others.iter().any(|header| squashed(header) == column);
     let date = date_header(others.iter().copied()).filter(|_| !has("at"));
@@ -121,19 +130,24 @@ fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutFile, 
         opt_outs: Vec::new(),
         wrong: BTreeMap::new(),
     };
+    // A file of numbers alone has one where others have their header.
+    if number_in_header(headers[0], terms.region).is_some() {
+        intake.take(Row::HEADER, [headers[0], "", "", "", "", ""]);
+    }
     let [has_phones, ..] =
         read_columns(open()?, file, headers, |row, cells| intake.take(row, cells)).map_err(refused)?;
     if !has_phones {
         let finding = Finding::new(&rules::NO_PHONES, format!("no column of `{}` holds phone numbers", file.display()));
         return Err(Error::Findings(vec![finding.help("the first row names the columns, such as `phone`")]));
     }
-    let undated = intake.undated;
+    let (undated, source) = (intake.undated, Arc::clone(&intake.source));
     let mut opt_outs = intake.end(file)?;
     let rows = opt_outs.len() as u64;
     let mut seen = HashSet::new();
     opt_outs.retain(|OptOut { who, scope, reach, .. }| seen.insert((who.get(), scope.clone(), *reach)));
     let mixed = mixed_columns(open()?, file).map_err(refused)?;
-    Ok(OptOutFile { rows, opt_outs, mixed, dates: date.map(|header| (header.to_owned(), undated)) })
+    let dates = date.map(|header| (header.to_owned(), undated));
+    Ok(OptOutFile { rows, opt_outs, mixed, dates, source })
 }
 
 /// The columns that say of some recipients that they did not opt out.

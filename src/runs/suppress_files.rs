@@ -8,7 +8,7 @@ use roaring::RoaringTreemap;
 
 use super::launch::Session;
 use super::{Error, blocking};
-use crate::audience::{PhoneProblem, decode, parse, read_columns, suggest};
+use crate::audience::{PhoneProblem, decode, number_in_header, parse, read_columns, suggest_for_numbers};
 use crate::domain::{ListForm, Purpose, Region, Row};
 use crate::finding::{Finding, Place, rules};
 use crate::manifest::{Campaign, Profile, SuppressFile, unopened};
@@ -70,9 +70,10 @@ fn read_all<'f>(
             Ok(Numbers { numbers, unread }) => {
                 suppressed.numbers |= numbers;
                 if !unread.is_empty() {
-                    let (rows, s) = (unread.len(), if unread.len() == 1 { "" } else { "s" });
+                    let rows = unread.len();
+                    let (s, hold) = if rows == 1 { ("", "holds") } else { ("s", "hold") };
                     let message = format!(
-                        "{rows} row{s} of `{}` hold no number that can be used: {}",
+                        "{rows} row{s} of `{}` {hold} no number that can be used: {}",
                         file.file.display(),
                         told(&unread)
                     );
@@ -126,7 +127,7 @@ fn read(from: &SuppressFile, region: Option<Region>) -> Result<Numbers, Finding>
     let mut held = Numbers::default();
     let header = match &from.phone {
         Some(header) => header.clone(),
-        None => match suggest(open()?, path) {
+        None => match suggest_for_numbers(open()?, path) {
             Ok(suggested) => suggested.phone.unwrap_or_else(|| PHONE.to_owned()),
             // Nobody opted out yet.
             Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => PHONE.to_owned(),
@@ -134,8 +135,10 @@ fn read(from: &SuppressFile, region: Option<Region>) -> Result<Numbers, Finding>
         },
     };
     // A file of numbers alone has one where others have their header.
-    if let Ok(phone) = parse(&header, region) {
-        held.numbers.insert(phone.get());
+    match number_in_header(&header, region) {
+        Some(Ok(phone)) => drop(held.numbers.insert(phone.get())),
+        Some(Err(problem)) => held.unread.push((Row::HEADER, problem)),
+        None => {}
     }
     match numbers((open()?, path), &header, region, &mut held)? {
         true => Ok(held),

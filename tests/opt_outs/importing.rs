@@ -103,7 +103,9 @@ fn dates_of_other_programs_are_kept() {
         sale.write("stop.csv", &format!("phone,{header}\n{lines}"));
         let told = sale.campaign(&["suppress", "import", "stop.csv", "--yes", "--json"]).exits(0).json();
         let warnings = told["warnings"].as_array().expect("warnings").iter().filter_map(|warning| warning.as_str());
-        let undated = |warning: &str| warning.contains("cannot be read in 1 row") && warning.contains(header);
+        let undated = |warning: &str| {
+            warning.contains("cannot be read, or is in the future, in 1 row") && warning.contains(header)
+        };
         assert!(warnings.into_iter().any(undated), "{told}");
         let since: Vec<String> = entries(&sale).iter().map(|entry| entry["at"].as_str().unwrap().to_owned()).collect();
         let expected = ["2025-03-01T08:00:00.000Z", "2025-03-01T10:00:00.000Z", "2025-03-01T00:00:00.000Z"];
@@ -131,4 +133,34 @@ fn unknown_campaign_is_reported_with_the_nearest_name() {
     }
     let added = sale.campaign(&["suppress", "add", &number, "--campaign", "other", "--json"]).exits(0).json();
     assert!(added["warnings"][0].as_str().is_some_and(|told| told.contains("the ledger knows `sale`")), "{added}");
+}
+
+#[test]
+fn first_number_of_a_file_without_a_header_is_imported() {
+    for (rows, more, added) in [(2..3, "", 1), (2..4, "", 2), (2..5, ",Olena", 3)] {
+        let sale = campaign().write();
+        let lines: String = rows.map(|row| format!("+{}{more}\n", phone(row))).collect();
+        sale.write("numbers.csv", &lines);
+        let told = sale.campaign(&["suppress", "import", "numbers.csv", "--yes", "--json"]).exits(0).json();
+        assert_eq!((&told["rows"], &told["added"]), (&json!(added), &json!(added)), "{lines}{told}");
+        assert_eq!(entries(&sale)[0]["phone"], phone(2).to_string());
+    }
+    // A national number in the first line is refused like one in any other.
+    let sale = campaign().write();
+    let national = |row: usize| format!("0{}", phone(row) % 1_000_000_000);
+    sale.write("numbers.csv", &format!("{}\n+{}\n", national(2), phone(3)));
+    let import = ["suppress", "import", "numbers.csv", "--yes"];
+    sale.campaign(&import).exits(2).says("numbers.csv:1").says("--region UA").says("nothing was imported");
+    assert_eq!(entries(&sale).len(), 0);
+    sale.campaign(&[&import[..], &["--region", "UA"]].concat()).exits(0).says("2 rows · 2 new");
+    sale.write("empty.csv", "phone\n");
+    sale.campaign(&["suppress", "import", "empty.csv", "--yes"]).exits(2).says("no recipients");
+}
+
+#[test]
+fn column_by_which_all_recipients_are_subscribed_is_reported() {
+    let sale = campaign().write();
+    sale.write("clients.csv", &format!("phone,status\n+{},subscribed\n+{},active\n", phone(2), phone(3)));
+    let told = sale.campaign(&["suppress", "import", "clients.csv"]).exits(2);
+    told.says("2 recipients did not opt out").says("and none did; the import opts out all 2 rows");
 }

@@ -15,14 +15,14 @@ use crate::cli::suggested::file;
 use crate::finding::one_line;
 use crate::ledger::Additions;
 use crate::report::{plural, thousands};
-use crate::runs::{MixedColumn, OptOutFile};
+use crate::runs::{Error, MixedColumn, OptOutFile};
 
 /// Campaigns of a file that are looked for.
 const CAMPAIGNS: usize = 10;
 
 pub(super) async fn import(context: &Context, args: &ImportArgs) -> Result<(), Failure> {
     let terms = terms(&args.terms)?;
-    let read = OptOutFile::read(&args.file, &terms, Timestamp::now()).await?;
+    let read = OptOutFile::read(&args.file, &terms, Timestamp::now()).await.map_err(refused)?;
     let ledger = context.ledger().await?;
     let mut warnings = warnings(&read);
     let campaigns: BTreeSet<&str> = read.opt_outs.iter().filter_map(|opt_out| opt_out.scope.campaign()).collect();
@@ -37,6 +37,7 @@ pub(super) async fn import(context: &Context, args: &ImportArgs) -> Result<(), F
         agree(context, args, &read, &expected).await?;
     }
     let (name, rows, repeated) = (args.file.display().to_string(), read.rows, read.repeated());
+    let can_be_undone = read.can_be_undone();
     let additions = read.import(ledger.as_ref()).await?;
     if context.output.json {
         let (added, already) = (additions.added, additions.already);
@@ -47,12 +48,23 @@ pub(super) async fn import(context: &Context, args: &ImportArgs) -> Result<(), F
         return Ok(());
     }
     let mut text = format!("{name}: {}\n", counts(rows, &additions, repeated));
-    if additions.added > 0 {
+    if additions.added > 0 && can_be_undone {
         text += &format!("to undo it: {}\n", undo(context, args));
     }
     let next = context.output.command("suppress list".to_owned());
     context.output.done(&format!("{text}next: {next}\n"), exit::FINE);
     Ok(())
+}
+
+/// A file that is wrong, of which nothing was imported.
+fn refused(error: Error) -> Failure {
+    match error {
+        Error::Findings(findings) => {
+            let problems = plural(findings.len() as u64, "problem");
+            Failure::with_findings(format!("{problems} found; nothing was imported"), findings)
+        }
+        error => error.into(),
+    }
 }
 
 /// Shows what the file adds to the list, and asks for the number of new entries.
@@ -61,7 +73,12 @@ async fn agree(context: &Context, args: &ImportArgs, read: &OptOutFile, expected
     let (counts, number) = (counts(read.rows, expected, read.repeated()), expected.added);
     let mut preview = format!("{name}: {counts} · 0 invalid\n");
     preview += &format!("  {} will be on the list, for {}\n", plural(number, "new opt-out"), scopes(read));
-    preview += &format!("  to undo it later: {}\n", undo(context, args));
+    preview += &match read.can_be_undone() {
+        true => format!("  to undo it later: {}\n", undo(context, args)),
+        false => {
+            "  its rows keep their own sources, so `suppress remove --source` cannot undo this import\n".to_owned()
+        }
+    };
     let change = format!("importing `{name}` ({counts})");
     let action = format!("add {}", plural(number, "opt-out"));
     let question = Question { preview: &preview, change: &change, action: &action, answer: Answer::Number(number) };
@@ -93,7 +110,7 @@ fn warnings(read: &OptOutFile) -> Vec<String> {
     let dates = read.dates.as_ref().filter(|(_, unread)| *unread > 0);
     let dates = dates.map(|(header, unread)| {
         let (header, rows) = (one_line(header), plural(*unread, "row"));
-        format!("the date in `{header}` cannot be read in {rows}; their opt-outs get the time of this import")
+        format!("the date in `{header}` cannot be read, or is in the future, in {rows}; the import records its own time instead")
     });
     mixed.chain(dates).collect()
 }
@@ -101,10 +118,14 @@ fn warnings(read: &OptOutFile) -> Vec<String> {
 fn mixed_column(MixedColumn { header, opted_out, reachable, example }: &MixedColumn, rows: u64) -> String {
     let (header, example) = (one_line(header), one_line(example));
     let example = if example.is_empty() { "an empty cell".to_owned() } else { format!("`{example}`") };
-    let (subscribed, opted_out) = (plural(*reachable, "recipient"), thousands(*opted_out));
+    let subscribed = plural(*reachable, "recipient");
+    let all = if rows == 1 { "its only row".to_owned() } else { format!("all {}", plural(rows, "row")) };
+    let (opted_out, advice) = match *opted_out {
+        0 => ("none".to_owned(), ""),
+        some => (thousands(some), ". If only the latter are meant, put them into a file of their own and import that"),
+    };
     format!(
         "by the column `{header}`, {subscribed} did not opt out (such as {example}), and {opted_out} did; the import opts out \
-         all of the {}. If only the latter are meant, put them into a file of their own and import that",
-        plural(rows, "row")
+         {all}{advice}"
     )
 }
