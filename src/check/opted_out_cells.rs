@@ -7,11 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::column::Column;
 use crate::audience::Fields;
-use crate::domain::{OptOutColumn, OptOutState, Row};
-use crate::message::Condition;
+use crate::domain::{OptOutColumn, OptOutState, Row, is_date};
 
-/// The most values of each kind that are kept.
-const VALUES: usize = 6;
+/// The most values of other rows that are kept.
+const OTHERS: usize = 6;
+/// The most values of opted-out rows that are kept; words for opt-outs are few.
+const OPT_OUTS: usize = 64;
 /// The most values whose state is remembered.
 const REMEMBERED: usize = 1_024;
 
@@ -26,6 +27,8 @@ pub struct OptedOutCells {
     pub rows: RoaringBitmap,
     /// The values of these rows.
     pub values: Values,
+    /// Whether one of these values is a date, so that later lists have others.
+    pub has_dates: bool,
     /// The values of all other rows.
     pub others: Values,
     index: usize,
@@ -49,11 +52,11 @@ impl Values {
         self.some.first().filter(|_| self.some.len() == 1 && !self.more).map(String::as_str)
     }
 
-    fn add(&mut self, value: &str) {
+    fn add(&mut self, value: &str, at_most: usize) {
         if self.some.contains(value) || self.more {
             return;
         }
-        if self.some.len() == VALUES {
+        if self.some.len() == at_most {
             self.more = true;
         } else {
             self.some.insert(value.to_owned());
@@ -62,22 +65,22 @@ impl Values {
 }
 
 impl OptedOutCells {
-    /// The columns that record opt-outs and that the condition does not use, without rows yet.
-    pub(super) fn of_columns(columns: &[Column], condition: Option<&Condition>) -> Vec<Self> {
-        let used: BTreeSet<usize> = condition.into_iter().flat_map(Condition::columns).collect();
+    /// The columns that record opt-outs, without rows yet.
+    pub(super) fn of_columns(columns: &[Column]) -> Vec<Self> {
         let cells = |Column { index, header, name, .. }: &Column| {
             Some(Self {
                 header: header.clone(),
                 name: name.clone(),
                 rows: RoaringBitmap::new(),
                 values: Values::default(),
+                has_dates: false,
                 others: Values::default(),
                 index: *index,
                 kind: OptOutColumn::of(header)?,
                 states: FxHashMap::default(),
             })
         };
-        columns.iter().filter(|column| !used.contains(&column.index)).filter_map(cells).collect()
+        columns.iter().filter_map(cells).collect()
     }
 
     /// Takes in the cell of a row that is to be sent to.
@@ -92,9 +95,10 @@ impl OptedOutCells {
         });
         if state == Some(OptOutState::OptedOut) {
             self.rows.insert(row.get());
-            self.values.add(value);
+            self.values.add(value, OPT_OUTS);
+            self.has_dates = self.has_dates || is_date(value);
         } else {
-            self.others.add(value);
+            self.others.add(value, OTHERS);
         }
     }
 }

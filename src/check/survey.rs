@@ -107,7 +107,7 @@ pub struct Survey {
     pub rows_within: RoaringBitmap,
     /// The rows to be sent to whose cell in the column of zones names none.
     pub zones: Zones,
-    /// The rows to be sent to whose cells say that their people opted out, for each such column that `where` does not use.
+    /// The rows to be sent to whose cells say that their people opted out, for each such column.
     pub opted_out: Vec<OptedOutCells>,
     /// How many people a new round for everybody would go to.
     pub everybody: u64,
@@ -220,7 +220,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     let zones = zones.transpose()?;
     let used = recipe.columns().into_iter().chain(zones).collect();
     let columns = columns(reader.header(), &used);
-    let opted_out = OptedOutCells::of_columns(&columns, recipe.condition.as_ref());
+    let opted_out = OptedOutCells::of_columns(&columns);
     let mut damage = None;
     let produce = || {
         let mut chunk = Chunk::new();

@@ -48,7 +48,7 @@ pub use list_form::{Delimiter, ListForm};
 pub use occasion::Occasion;
 pub use operation::{Operation, OperationKind};
 pub use opt_out::{MOST_OPT_OUT_WORDS, OptOutWords, ReplyReading};
-pub use opt_out_column::{OptOutColumn, OptOutState, opt_out_state};
+pub use opt_out_column::{OptOutColumn, OptOutState, is_date, opt_out_state};
 pub use outcome::Outcome;
 pub use phone::Phone;
 pub use plain::{Plain, instead};

@@ -29,6 +29,12 @@ pub fn opt_out_state(header: &str, value: &str) -> Option<OptOutState> {
     OptOutColumn::of(header)?.state(value)
 }
 
+/// Whether a cell is a date or a time.
+#[must_use]
+pub fn is_date(value: &str) -> bool {
+    date(value.trim()) == Some(Date::Given)
+}
+
 /// Words of headers that name messages.
 const MESSAGES: &[&str] = &[
     "sms",

@@ -41,7 +41,10 @@ fn column_with_opt_outs_is_named_with_its_remedy() {
         ("opt_out", ["no", "yes", "", "no"], "row 3", "opt_out != \"yes\""),
         ("consent", ["yes", "no", "yes", "yes"], "row 3", "consent != \"no\""),
         ("do_not_sms", ["0", "1", "0", "0"], "row 3", "do_not_sms != \"1\""),
-        ("unsubscribed_at", ["", "2026-05-01", "", ""], "row 3", "unsubscribed_at != \"2026-05-01\""),
+        ("unsubscribed_at", ["", "2026-05-01", "", ""], "row 3", "unsubscribed_at == \"\""),
+        ("unsubscribed_at", ["", "2026-05-01", "", "01.06.2026"], "2 rows", "unsubscribed_at == \"\""),
+        ("opt_out", ["", "2026-05-01", "", "yes"], "2 rows", "opt_out == \"\""),
+        ("opt_out", ["no", "2026-05-01", "", "yes"], "2 rows", "opt_out in [\"\", \"no\"]"),
         ("статус", ["оплачено", "відписаний", "", ""], "row 3", "recipient[\"статус\"] != \"відписаний\""),
         ("згода", ["так", "ні", "так", "так"], "row 3", "recipient[\"згода\"] != \"ні\""),
         ("не турбувати", ["ні", "так", "ні", ""], "row 3", "recipient[\"не турбувати\"] != \"так\""),
@@ -66,6 +69,35 @@ fn many_dates_are_excluded_by_the_empty_cell() {
     let cells: Vec<&str> = [""].into_iter().chain(dates.iter().map(String::as_str)).collect();
     let found = warnings(&clients("unsubscribed_at", &cells).write());
     assert!(found[0].0.contains("9 rows") && found[0].1.contains("`where: unsubscribed_at == \"\"`"), "{found:?}");
+}
+
+#[test]
+fn planned_rows_are_warned_about_although_where_uses_the_column() {
+    let cells = ["paid", "unsubscribed", "active", "opted out"];
+    for (present, help) in [
+        ("status != \"unsubscribed\"", "add `and status != \"opted out\"` to `where`"),
+        (
+            "status == \"opted out\" or status == \"paid\"",
+            "put the expression of `where` in parentheses, and add `and status != \"opted out\"` after it",
+        ),
+    ] {
+        let sale = clients("status", &cells).recipients(&format!("where: '{present}'")).write();
+        let found = warnings(&sale);
+        let [(message, told)] = found.as_slice() else { panic!("{present}: {found:?}") };
+        assert!(message.contains("row 5") && told.starts_with(help), "{message}: {told}");
+        let remedy = format!("where: '({present}) and status != \"opted out\"'");
+        clients("status", &cells).recipients(&remedy).rewrite(&sale);
+        assert_eq!(warnings(&sale), [], "{present}");
+    }
+}
+
+#[test]
+fn all_words_for_opt_outs_are_in_the_advised_condition() {
+    let words = ["unsubscribed", "opted out", "opt out", "dnd", "dnc", "blacklist", "suppressed", "blacklisted"];
+    let cells: Vec<&str> = ["paid"].into_iter().chain(words).collect();
+    let sale = clients("status", &cells).write();
+    let help = warnings(&sale)[0].1.clone();
+    assert!(words.iter().all(|word| help.contains(&format!("\"{word}\""))), "{help}");
 }
 
 #[test]

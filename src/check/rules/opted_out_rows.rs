@@ -2,6 +2,7 @@
 
 use super::rows::first_of;
 use crate::check::{OptedOutCells, Survey, Values};
+use crate::domain::Text;
 use crate::domain::variable::is_variable;
 use crate::finding::{Finding, Rule};
 use crate::manifest::Brief;
@@ -9,7 +10,7 @@ use crate::manifest::Brief;
 pub(super) static RULE: Rule = Rule::warning(
     "opted-out-rows",
     "A list can record opt-outs in a column, such as `status=unsubscribed` or `consent=no`, and `campaign` sends to all of its rows.",
-    "Skip these rows with `recipients.where`, or add their numbers to the suppression list; a `where` that uses the column ends the warning.",
+    "Skip these rows with `recipients.where`, or add their numbers to the suppression list; the warning ends when no planned row records an opt-out.",
 );
 
 /// One warning for each column that says of planned rows that their recipients opted out.
@@ -18,28 +19,40 @@ pub(super) static RULE: Rule = Rule::warning(
 #[must_use]
 pub fn opted_out_rows(survey: &Survey, brief: &Brief) -> Vec<Finding> {
     let columns = survey.opted_out.iter().filter(|cells| !cells.rows.is_empty() && brief.purpose.is_marketing());
-    columns.map(|cells| finding(cells, brief.condition.is_some())).collect()
+    columns.map(|cells| finding(cells, brief.condition.as_ref())).collect()
 }
 
-fn finding(cells: &OptedOutCells, has_condition: bool) -> Finding {
+fn finding(cells: &OptedOutCells, condition: Option<&Text>) -> Finding {
     let OptedOutCells { header, rows, values, .. } = cells;
     let example = values.some.first().map_or("", String::as_str);
     let message = format!(
         "the column `{header}` marks recipients as opted out (`{example}`), and the campaign would send to them: {}",
         first_of(rows)
     );
-    let help = match (reachable(cells), has_condition) {
-        (Some(condition), false) => format!("add `where: {condition}` to `recipients`"),
-        (Some(condition), true) => format!("add `and {condition}` to `where`"),
+    let help = match (reachable(cells), condition) {
+        (Some(reachable), None) => format!("add `where: {reachable}` to `recipients`"),
+        (Some(reachable), Some(present)) if present.source.split_whitespace().any(|word| word == "or") => {
+            format!("put the expression of `where` in parentheses, and add `and {reachable}` after it")
+        }
+        (Some(reachable), Some(_)) => format!("add `and {reachable}` to `where`"),
         (None, _) => format!("exclude these rows with a `where` that uses `{}`", cells.name),
     };
     Finding::new(&RULE, message).help(format!("{help}, or put their numbers into a `suppress` file"))
 }
 
 /// The condition that the rows of other people pass; nothing if there are too many values.
-fn reachable(OptedOutCells { name, values, others, .. }: &OptedOutCells) -> Option<String> {
+///
+/// A column of dates gets a new date with each opt-out, so the condition names no date.
+fn reachable(OptedOutCells { name, values, has_dates, others, .. }: &OptedOutCells) -> Option<String> {
     let cell = if is_variable(name) { name.clone() } else { format!("recipient[{}]", quoted(name)) };
     let list = |values: &Values| values.some.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ");
+    if *has_dates {
+        let others = Values { some: others.some.iter().cloned().chain([String::new()]).collect(), more: others.more };
+        return match others.only() {
+            Some(_) => Some(format!("{cell} == \"\"")),
+            None => (!others.more).then(|| format!("{cell} in [{}]", list(&others))),
+        };
+    }
     match (values.only(), others.only()) {
         (Some(value), _) => Some(format!("{cell} != {}", quoted(value))),
         _ if !values.more => Some(format!("not ({cell} in [{}])", list(values))),
