@@ -181,10 +181,16 @@ fn explain(error: Error, options: &Options) -> Explanation {
             let again = command(format!("run {} --gateway {gateway}", file(&campaign)));
             Explanation::wrong(format!("{run} is unfinished; first: {again}"))
         }
-        Error::Cancelled { run } => Explanation::wrong(format!(
-            "{run} was stopped for good, so nothing of it is sent any more; its cancelled recipients get a message with a new \
-             `edition`, or with `--again`"
-        )),
+        Error::Cancelled { run, file: campaign, gateway } => {
+            let campaign = campaign.as_deref().map_or_else(|| "FILE".to_owned(), file);
+            let again = command(format!("run {campaign} --gateway {gateway}"));
+            let help = format!(
+                "to send its rejected and unsent rows: {again}; its cancelled recipients get a message with a new `edition`, \
+                 or with `--again`"
+            );
+            let message = format!("{run} was stopped for good, so nothing of it is sent any more");
+            Explanation { help: Some(help), ..Explanation::wrong(message) }
+        }
         Error::Replaced { run } => Explanation::wrong(format!(
             "a start with changed inputs ended {run}; retry the run that took its place, if there is one"
         )),

@@ -23,8 +23,9 @@ pub(super) async fn stop(context: &Context, args: StopArgs) -> Result<u8, Failur
             let name = run.name();
             context.output.note(&format!("{name} is being sent: waiting until what is in flight is through"));
         }
+        let schedule = cancellation.is_scheduled.then(|| run.campaign.clone());
         let cancelled = runs::stop_for_good(&context.adapters(ledger)?, run).await?;
-        return Ok(ended(context, cancelled));
+        return Ok(ended(context, cancelled, schedule.as_deref()));
     }
     let stopping = runs::stop(ledger.as_ref(), &run).await?;
     Ok(asked(context, &run, stopping))
@@ -42,6 +43,9 @@ async fn agree(context: &Context, run: &Run, cancellation: &Cancellation) -> Res
     }
     if cancellation.is_sending {
         preview += "  it is being sent: requests in flight are completed first, so fewer rows may be left to cancel\n";
+    }
+    if cancellation.is_scheduled {
+        preview += &still_active(context, &run.campaign);
     }
     preview += &format!("  to pause it instead: {}\n", context.output.command(format!("stop {name}")));
     let (change, action) = (format!("cancelling {rows} of {name}"), format!("cancel {rows}"));
@@ -65,17 +69,27 @@ fn asked(context: &Context, run: &Run, stopping: bool) -> u8 {
     exit::FINE
 }
 
-/// Tells that a run has come to its end.
-fn ended(context: &Context, CancelledRun { rows, released }: CancelledRun) -> u8 {
+/// Tells that the stop leaves the schedule of the campaign active.
+fn still_active(context: &Context, schedule: &str) -> String {
+    let remove = context.output.command(format!("schedule remove {schedule}"));
+    format!("  the schedule `{schedule}` stays active and sends on its next date; to remove it: {remove}\n")
+}
+
+/// Tells that a run has come to its end; `schedule` names the schedule that stays active.
+fn ended(context: &Context, CancelledRun { rows, released }: CancelledRun, schedule: Option<&str>) -> u8 {
     let (name, counts, exit) = (released.run.name(), &released.snapshot.counts, exit::of_released(&released));
     let elsewhere = if released.unwritten.is_some() { " --out FILE" } else { "" };
     let next = context.output.command(format!("results {name}{elsewhere}"));
     if context.output.json {
         let counts = counts_json(counts);
-        context.output.object(&json!({ "run": name, "rows": rows, "counts": counts, "exit": exit, "next": next }));
+        context.output.object(&json!({
+            "run": name, "rows": rows, "counts": counts, "schedule": schedule, "exit": exit, "next": next,
+        }));
     } else {
         let (rows, counts) = (plural(rows, "row"), counts_line(counts));
-        context.output.summary(&format!("{name} is stopped for good: {rows} cancelled\n  {counts}\nnext: {next}\n"));
+        let schedule = schedule.map(|schedule| still_active(context, schedule)).unwrap_or_default();
+        let text = format!("{name} is stopped for good: {rows} cancelled\n  {counts}\n{schedule}next: {next}\n");
+        context.output.summary(&text);
     }
     if let Some(why) = released.unwritten {
         context.output.note(&unwritten(&context.output, why));

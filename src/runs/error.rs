@@ -143,6 +143,10 @@ pub enum Error {
     Cancelled {
         /// The run.
         run: String,
+        /// The campaign file, if the ledger has it.
+        file: Option<PathBuf>,
+        /// The gateway.
+        gateway: String,
     },
     /// A lookup or a code call is never repeated.
     SingleRun {

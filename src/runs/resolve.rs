@@ -2,6 +2,7 @@
 
 use roaring::RoaringBitmap;
 
+use super::stop::cancelled;
 use super::{Adapters, Error, HeldRun, ReleasedRun, RowChoice};
 use crate::delivery::{Doubt, Doubts, SingleKind};
 use crate::domain::Row;
@@ -100,7 +101,7 @@ impl Resolution {
             _ if self.decision != Decision::SendAgain => {}
             _ if SingleKind::of(run).is_some() => return Err(Error::SingleRun { run: run.name() }),
             Progress::Replaced => return Err(Error::ReplacedForGood),
-            Progress::Cancelled => return Err(Error::Cancelled { run: run.name() }),
+            Progress::Cancelled => return Err(cancelled(run)),
             Progress::Open | Progress::Finished => {}
         }
         let event = |doubt: &Doubt| NewRowEvent { row: doubt.row, envelope: doubt.envelope, change: change.clone() };

@@ -12,6 +12,7 @@ use super::launch::{Preparation, RetryScope, RunToSend, Session};
 use super::plan::check_profile;
 use super::poll::TIMEOUT;
 use super::profiles::refuse_other_reach;
+use super::stop::cancelled;
 use super::{Connection, Error, Event, opted_out, person};
 use crate::delivery::{ChainTimes, Fate, Pending, Poller, SingleKind, Snapshot};
 use crate::domain::{Outcome, Phone, Row, Status};
@@ -240,7 +241,7 @@ impl Session {
         }
         match run.progress {
             Progress::Replaced => return Err(Error::Replaced { run: run.name() }),
-            Progress::Cancelled => return Err(Error::Cancelled { run: run.name() }),
+            Progress::Cancelled => return Err(cancelled(run)),
             Progress::Open | Progress::Finished => {}
         }
         let same = |other: &&Run| run.shares_recipients(other);

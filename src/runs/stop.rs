@@ -1,5 +1,6 @@
 //! Asking a run to stop, and ending one for good.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -41,6 +42,8 @@ pub struct Cancellation {
     pub counts: StateCounts,
     /// Whether a process is sending the run, so that fewer rows may be left in a moment.
     pub is_sending: bool,
+    /// Whether a schedule of the campaign is active, which the stop does not end.
+    pub is_scheduled: bool,
 }
 
 impl Cancellation {
@@ -54,7 +57,9 @@ impl Cancellation {
         }
         let is_sending = is_owned(ledger, run).await?;
         let counts = Snapshot::read(ledger, run, is_sending).await?.counts;
-        Ok(Self { counts, is_sending })
+        let schedules = ledger.schedules().await?;
+        let is_scheduled = schedules.iter().flatten().any(|armed| armed.name == run.campaign && !armed.paused);
+        Ok(Self { counts, is_sending, is_scheduled })
     }
 
     /// How many rows are planned.
@@ -62,6 +67,12 @@ impl Cancellation {
     pub fn rows(&self) -> u64 {
         self.counts.get(State::Planned)
     }
+}
+
+/// Why nothing of a run that was stopped for good is sent again.
+pub(super) fn cancelled(run: &Run) -> Error {
+    let file = run.file.as_ref().map(PathBuf::from);
+    Error::Cancelled { run: run.name(), file, gateway: run.gateway.clone() }
 }
 
 /// A run that was stopped for good.

@@ -71,6 +71,8 @@ fn rows_that_were_rejected_before_the_stop_are_not_cancelled() {
     let sale = campaign().to(10).batches_of(2).one_at_a_time().through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(3);
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(3).says("6 rows cancelled");
+    let refused = sale.campaign(&["retry", "sale", "--yes"]).exits(2).says("sale@1 was stopped for good");
+    refused.says("help: to send its rejected and unsent rows: campaign run sale.yaml --gateway local");
     sale.run(&[]).exits(0).says("2 accepted").says("8 skipped");
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 3, 4].map(phone));
 }
@@ -126,4 +128,24 @@ fn run_to_be_stopped_is_shown_and_yes_has_to_be_typed() {
     asked.shows("7 rows cancelled");
     asked.finish().exits(0);
     sale.campaign(&["stop", "sale", "--for-good"]).exits(2).says("come to its end");
+}
+
+#[test]
+fn stop_names_the_schedule_that_stays_active() {
+    let gateway = Gateway::accepting();
+    let schedule = "schedule: { every: Mon 10:00 }";
+    let sale = campaign().to(4).top("timezone: Europe/Kyiv").top(schedule).through(&gateway).write();
+    sale.run(&["--limit", "1"]).exits(0);
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    let told =
+        "the schedule `sale` stays active and sends on its next date; to remove it: campaign schedule remove sale";
+    let asked = Terminal::start_on(200, sale.command(&["stop", "sale", "--for-good"]));
+    asked.shows(told).shows("or press Enter").types("");
+    asked.finish().exits(2);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("3 rows cancelled").says(told);
+    sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: second\n");
+    sale.run(&["--limit", "1"]).exits(0);
+    sale.campaign(&["schedule", "pause", "sale"]).exits(0);
+    let paused = sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).told();
+    assert!(!paused.contains("stays active"), "{paused}");
 }
