@@ -14,7 +14,7 @@ use crate::support::{Folder, phone};
 /// Puts the number of a row on the list.
 fn opt_out(sale: &Folder, row: usize, more: &[&str]) {
     let number = format!("+{}", phone(row));
-    sale.campaign(&[&["suppress", "add", number.as_str()], more].concat()).exits(0).says("from now on");
+    sale.campaign(&[&["suppress", "add", number.as_str()], more].concat()).exits(0).says("gets no marketing from");
 }
 
 /// Who is on the list.

@@ -110,7 +110,34 @@ fn export_is_imported_with_its_own_sources() {
     opt_out(&here, 2, &[]);
     let exported = here.campaign(&["suppress", "export"]).exits(0).stdout;
     there.write("list.csv", &exported);
-    there.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0);
+    let asked = Terminal::start(there.command(&["suppress", "import", "list.csv"]));
+    asked.shows("cannot undo this import").shows("or press Enter").types("");
+    asked.finish().exits(2);
+    let told = there.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).told();
+    assert!(!told.contains("to undo it"), "{told}");
     there.campaign(&["suppress", "remove", "--source", "list.csv", "--yes"]).exits(2).says("no opt-out on the list");
     assert_eq!(rows(&there), [2]);
+}
+
+#[test]
+fn number_that_is_listed_for_every_campaign_stays_held_back() {
+    let sale = campaign().write();
+    sale.run(&[]).exits(0);
+    let number = format!("+{}", phone(2));
+    opt_out(&sale, 2, &["--reason", "asked by phone"]);
+    let remove = &["suppress", "remove", &number, "--campaign", "sale", "--yes"][..];
+    let still = "the number is still on the list for every campaign";
+    let told = sale.campaign(remove).exits(0).says(still).says("asked by phone");
+    told.says("is not on the list for the campaign sale alone: nothing changed");
+    sale.campaign(&["suppress", "add", &number, "--campaign", "sale"]).exits(0);
+    let asked = Terminal::start_on(200, sale.command(&remove[..5]));
+    asked.shows(still).shows("Type `yes` to remove 1 opt-out").types("yes");
+    asked.shows(still);
+    let told = asked.finish().exits(0);
+    assert!(!told.told().contains("may get"), "{}", told.told());
+    assert_eq!(entries(&sale).len(), 1);
+    let told = sale.campaign(&[remove, &["--json"]].concat()).exits(0).json();
+    assert_eq!((&told["removed"], &told["still"]["scope"]), (&json!([]), &json!("everything")));
+    sale.campaign(&["suppress", "remove", &number, "--yes"]).exits(0).says("may get any campaign again");
+    sale.campaign(remove).exits(0).says("is not on the list for the campaign sale: nothing changed");
 }

@@ -59,7 +59,7 @@ pub(in crate::cli) struct LinkArgs {
     /// Whom it is for: what they decide is recorded under this name
     #[arg(long = "for", value_name = "NAME", value_parser = person)]
     pub(in crate::cli) name: String,
-    /// Let them stop runs, decide about rows in doubt, pause schedules and have numbers get nothing; else they look only
+    /// Let them stop runs, decide about rows in doubt, pause schedules and opt numbers out of marketing; else they look only
     #[arg(long)]
     pub(in crate::cli) decide: bool,
 }

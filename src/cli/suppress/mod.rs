@@ -13,7 +13,7 @@ use super::exit;
 use super::failure::Failure;
 use super::number::{self, number};
 use super::screen::{Screen, Syntax};
-use crate::finding::{did_you_mean, list as names_list, one_line};
+use crate::finding::{did_you_mean, list_all, one_line};
 use crate::ledger::{Ledger, OptOut, Reach, Scope};
 use crate::manifest::is_slug;
 use crate::report::{ListingError, each_opt_out, export_opt_outs, opt_out_json, plural};
@@ -49,10 +49,10 @@ async fn add(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let text = match known {
-        None => format!("+{phone} gets nothing of {} from now on\n", meaning(&new.scope)),
+        None => format!("+{phone} gets no marketing from {} from now on\n", meaning(&new.scope)),
         Some(OptOut { at, reason, source, .. }) => {
             let (reason, source) = (one_line(reason), one_line(source));
-            format!("+{phone} is on the list since {at:.0} ({reason}, told by {source}): nothing changed\n")
+            format!("+{phone} has been on the list since {at:.0} ({reason}, told by {source}): nothing changed\n")
         }
     };
     context.output.done(&text, exit::FINE);
@@ -145,7 +145,7 @@ async fn unknown_campaign(ledger: &dyn Ledger, name: Option<&str>) -> Result<Opt
     let Some(name) = name else { return Ok(None) };
     let Some(others) = runs::other_campaigns(ledger, name).await? else { return Ok(None) };
     let near = did_you_mean(name, others.iter().map(String::as_str)).map(|near| format!("; did you mean `{near}`?"));
-    let known = || names_list(others.iter().map(String::as_str).take(NAMED));
+    let known = || list_all(others.iter().map(String::as_str).take(NAMED));
     let near = near.unwrap_or_else(|| match others.is_empty() {
         true => String::new(),
         false => format!("; the ledger knows {}", known()),

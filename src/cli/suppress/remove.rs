@@ -12,8 +12,9 @@ use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
 use crate::cli::number::number;
+use crate::domain::Phone;
 use crate::finding::{did_you_mean, one_line};
-use crate::ledger::{Ledger, OptOut};
+use crate::ledger::{Ledger, OptOut, Reach, Scope};
 use crate::report::{opt_out_json, plural};
 use crate::runs::{self, ImportedEntries, OptOutTerms};
 
@@ -45,14 +46,18 @@ async fn remove_number(
     terms: &OptOutTerms,
 ) -> Result<(), Failure> {
     let phone = number(phone, args.terms.region.as_deref())?;
-    let (mut removed, mut warnings) = (Vec::new(), Vec::new());
+    let (mut removed, mut general, mut warnings) = (Vec::new(), None, Vec::new());
     if context.has_ledger().await? {
         let ledger = context.ledger().await?;
         warnings = warn(context, ledger.as_ref(), terms).await?;
         let listed = runs::opt_outs_of(ledger.as_ref(), phone, terms).await?;
+        general = general_opt_out(ledger.as_ref(), phone, terms).await?;
         if !args.yes && !listed.is_empty() {
-            let lines: String = listed.iter().map(|entry| format!("+{phone} · {}", about(entry))).collect();
-            let preview = format!("{lines}  the recipient asked for no messages, and may get them again after this\n");
+            let mut preview: String = listed.iter().map(|entry| format!("+{phone} · {}", about(entry))).collect();
+            preview += &match &general {
+                Some(general) => still_listed(general),
+                None => "  the recipient asked for no messages, and may get them again after this\n".to_owned(),
+            };
             let what = plural(listed.len() as u64, "opt-out");
             let (change, action) = (format!("removing {what} of a recipient"), format!("remove {what}"));
             let question = Question { preview: &preview, change: &change, action: &action, answer: Answer::Yes };
@@ -63,19 +68,41 @@ async fn remove_number(
     if context.output.json {
         let taken: Vec<_> = removed.iter().map(opt_out_json).collect();
         context.output.object(&json!({
-            "phone": phone.to_string(), "removed": taken, "warnings": warnings, "exit": exit::FINE,
+            "phone": phone.to_string(), "removed": taken, "still": general.as_ref().map(opt_out_json),
+            "warnings": warnings, "exit": exit::FINE,
         }));
         return Ok(());
     }
     let mut text = String::new();
     for OptOut { scope, at, .. } in &removed {
-        text += &format!("+{phone} may get {} again; it was on the list since {at:.0}\n", meaning(scope));
+        text += &match general {
+            Some(_) => format!("removed the opt-out of +{phone} from {}", meaning(scope)),
+            None => format!("+{phone} may get {} again", meaning(scope)),
+        };
+        text += &format!("; it had been on the list since {at:.0}\n");
     }
     if removed.is_empty() {
-        text = format!("+{phone} is not on the list: nothing changed\n");
+        let named = terms.campaign.as_ref().map(|name| format!(" for the campaign {name}")).unwrap_or_default();
+        let alone = if general.is_some() { " alone" } else { "" };
+        text = format!("+{phone} is not on the list{named}{alone}: nothing changed\n");
     }
+    text += &general.as_ref().map(still_listed).unwrap_or_default();
     context.output.done(&text, exit::FINE);
     Ok(())
+}
+
+/// The opt-out from every campaign that stays on the list if only the opt-out from one campaign is removed.
+async fn general_opt_out(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Option<OptOut>, Failure> {
+    if terms.campaign.is_none() {
+        return Ok(None);
+    }
+    let entries = runs::opt_outs_of(ledger, phone, &OptOutTerms::default()).await?;
+    let general = |entry: &OptOut| entry.scope == Scope::Everything && entry.reach == Reach::AllGateways;
+    Ok(entries.into_iter().find(general))
+}
+
+fn still_listed(general: &OptOut) -> String {
+    format!("  the number is still on the list for every campaign, and gets no marketing: {}", about(general))
 }
 
 async fn remove_import(context: &Context, args: &RemoveArgs, source: &str, terms: &OptOutTerms) -> Result<(), Failure> {
