@@ -135,7 +135,7 @@ fn stop_names_the_schedule_that_stays_active() {
     let gateway = Gateway::accepting();
     let schedule = "schedule: { every: Mon 10:00 }";
     let sale = campaign().to(4).top("timezone: Europe/Kyiv").top(schedule).through(&gateway).write();
-    sale.run(&["--limit", "1"]).exits(0);
+    sale.run(&["--now", "--limit", "1"]).exits(0);
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     let told =
         "the schedule `sale` stays active and sends on its next date; to remove it: campaign schedule remove sale";
@@ -144,7 +144,7 @@ fn stop_names_the_schedule_that_stays_active() {
     asked.finish().exits(2);
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("3 rows cancelled").says(told);
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: second\n");
-    sale.run(&["--limit", "1"]).exits(0);
+    sale.run(&["--now", "--limit", "1"]).exits(0);
     sale.campaign(&["schedule", "pause", "sale"]).exits(0);
     let paused = sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).told();
     assert!(!paused.contains("stays active"), "{paused}");
