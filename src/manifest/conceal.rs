@@ -4,7 +4,11 @@
 
 use super::profile::is_environment_name;
 
-/// The text of gateways.yaml with everything behind `api_key` and `secret` replaced, unless it names `env` or `file`.
+/// What the private half of an approver's key begins with, which a person may write in the place of the public half.
+const PRIVATE_HALF: &str = "ed25519-private:";
+
+/// The text of gateways.yaml with everything behind `api_key` and `secret` replaced, unless it names `env` or `file`. The
+/// private half of an approver's key is replaced wherever it is.
 pub(super) fn without_keys(text: &str) -> String {
     conceal(text, begin_of_key)
 }
@@ -48,7 +52,7 @@ fn conceal(text: &str, mut begin: impl FnMut(&str) -> Option<usize>) -> String {
 
 /// Where a line's `api_key` or `secret:` ends; a comment has none.
 fn begin_of_key(line: &str) -> Option<usize> {
-    let ends = [end_of("api_key", line), end_of_name("secret", line)];
+    let ends = [end_of("api_key", line), end_of_name("secret", line), end_of(PRIVATE_HALF, line)];
     ends.into_iter().flatten().min().filter(|_| !line.trim_start().starts_with('#'))
 }
 
@@ -94,6 +98,7 @@ mod tests {
             ("  api_key:\n    env: KEY\n", "  api_key:\n    env: KEY\n"),
             ("  api_key:\n    s3cret\n  rate: 1/s\n", "  api_key:\n    ******\n  rate: 1/s\n"),
             ("a: { api_key: {s3cret} }\n", "a: { api_key: ******** *\n"),
+            ("  by: { O: ed25519-private:s3cret }\n", "  by: { O: ed25519-private:****** *\n"),
         ];
         for (text, shown) in cases {
             assert_eq!(without_keys(text), shown, "{text}");

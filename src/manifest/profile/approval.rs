@@ -25,7 +25,10 @@ pub(super) fn approval(section: Section<'_>, report: &mut Report) -> Option<Appr
         match text.parse() {
             Ok(key) => keys.push((person.key.clone(), key)),
             Err(NoApproverKey) => {
-                let message = format!("what stands behind `{}` is not the public half of a key", person.key);
+                let message = match text.starts_with("ed25519-private:") {
+                    true => format!("`{}` has the private half of a key: nobody else may know it", person.key),
+                    false => format!("what stands behind `{}` is not the public half of a key", person.key),
+                };
                 let help = "write `ed25519:` and its 43 letters, as `approve --new-key NAME` prints them";
                 report.at(&person.value.span, Finding::new(&rules::APPROVER_KEY, message).help(help));
             }
