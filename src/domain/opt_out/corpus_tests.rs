@@ -40,6 +40,35 @@ fn reading(labelled: &Labelled) -> ReplyReading<'static> {
     WORDS.read(&labelled.reply, labelled.purpose)
 }
 
+#[test]
+fn clear_opt_outs_are_read_for_every_purpose() {
+    for reply in [
+        "please stop",
+        "stop sending me sms",
+        "remove me",
+        "unsub",
+        "Відпишіть мене",
+        "отпишите меня",
+        "не пишіть",
+        "Не надсилайте більше",
+        "ARRÊT",
+        "STOPP",
+        "BAJA",
+        "S T O P",
+        "🛑",
+    ] {
+        for purpose in [Purpose::Marketing, Purpose::Service] {
+            let reading = OptOutWords::default().read(reply, purpose).opt_out().is_some();
+            assert!(reading, "{reply} ({})", purpose.name());
+        }
+    }
+    for (reply, purpose) in
+        [("Скасувати", Purpose::Marketing), ("Скасувати", Purpose::Service), ("Cancel", Purpose::Service)]
+    {
+        assert!(OptOutWords::default().read(reply, purpose).opt_out().is_none(), "{reply} ({})", purpose.name());
+    }
+}
+
 /// The replies of a set with a label, and those of them that a condition holds for.
 fn share<'c>(
     corpus: &'c [Labelled],
