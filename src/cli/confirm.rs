@@ -31,8 +31,12 @@ pub(super) struct Question<'q> {
 pub(super) async fn confirm(output: &Output, question: Question<'_>) -> Result<(), Failure> {
     let Question { preview, change, action, answer } = question;
     if !output.can_ask() {
-        let message = format!("{change} needs a confirmation, and there is no terminal to ask at; nothing was changed");
-        return Err(Failure::wrong(message).with_help("check the numbers, then add `--yes` to confirm"));
+        let message = format!(
+            "{change} needs confirmation, but the command cannot ask without a terminal or with `--json`; nothing was changed"
+        );
+        return Err(
+            Failure::wrong(message).with_help("run it at a terminal to see what changes, or add `--yes` to confirm")
+        );
     }
     let what = match answer {
         Answer::Yes => "`yes`".to_owned(),

@@ -268,7 +268,8 @@ pub(super) fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> String {
             format!("this would ask a live gateway, and costs money; {BEFOREHAND}")
         }
         (ProposalKind::Single, Refusal::No) => "nothing was sent: `yes` was not typed".to_owned(),
-        (ProposalKind::OutsideWindow(opens), _) => {
+        (ProposalKind::OutsideWindow(_), Refusal::No) => "cancelled; nothing was sent".to_owned(),
+        (ProposalKind::OutsideWindow(opens), Refusal::NobodyToAsk) => {
             format!("nothing was sent: {}", policy::describe_closed_window(opens.as_ref()))
         }
         (ProposalKind::Template { gateway, verb }, Refusal::NobodyToAsk) => {

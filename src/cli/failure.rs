@@ -185,10 +185,10 @@ fn explain(error: Error, options: &Options) -> Explanation {
             let campaign = campaign.as_deref().map_or_else(|| "FILE".to_owned(), file);
             let again = command(format!("run {campaign} --gateway {gateway}"));
             let help = format!(
-                "to send its rejected and unsent rows: {again}; its cancelled recipients get a message with a new `edition`, \
-                 or with `--again`"
+                "to send its rejected and unsent rows: {again}; to include its cancelled recipients, use a new `edition` or \
+                 `--again`, which also send to recipients who already have the message"
             );
-            let message = format!("{run} was stopped for good, so nothing of it is sent any more");
+            let message = format!("{run} was stopped for good and cannot send again");
             Explanation { help: Some(help), ..Explanation::wrong(message) }
         }
         Error::Replaced { run } => Explanation::wrong(format!(

@@ -109,12 +109,14 @@ fn help(kind: &RecordKind, output: &Output) -> String {
     let add = |campaign: &str| output.command(format!("schedule add {}", file(Path::new(campaign))));
     match kind {
         RecordKind::Schedule { name, file } => format!(
-            "nothing of it is sent; activate it again with `{}`, or remove it with `{}`",
+            "this schedule does not send. Check with `{}` whether its last date was sent, then activate it again with `{}`, or remove \
+             it with `{}`",
+            output.command("status"),
             add(file),
             output.command(format!("schedule remove {}", quoted(name)))
         ),
         RecordKind::Occurrence { schedule } => format!(
-            "nothing of {} is sent; find out whether this occurrence was sent (`{}`), then activate the schedule again with `{}`",
+            "the schedule {} does not send; check whether this occurrence was sent (`{}`), then activate the schedule again with `{}`",
             one_line(schedule),
             output.command("status"),
             add("FILE")
@@ -126,9 +128,12 @@ fn help(kind: &RecordKind, output: &Output) -> String {
             add("FILE")
         ),
         RecordKind::Approval => {
-            "nothing is sent by any approval of this plan or schedule; put a good copy of the ledger back, or change the \
-             campaign file, so that it needs another approval"
+            "approvals of this plan or schedule cannot be used; restore a good copy of the ledger, or change the campaign file so \
+             that it needs a new approval"
                 .to_owned()
+        }
+        RecordKind::ApprovalRule => {
+            "nothing is sent through live gateways; restore a good copy of the ledger".to_owned()
         }
         RecordKind::Notification => "it is not sent; everything else goes on".to_owned(),
         RecordKind::Account => "nothing is sent through this account; put a good copy of the ledger back".to_owned(),

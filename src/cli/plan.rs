@@ -189,11 +189,11 @@ pub(super) fn refusal(refusal: &PlanRefusal, options: &Options) -> String {
             };
             let edition = match sent {
                 0 => String::new(),
-                sent => format!(", after {} of this edition that no approval covers", thousands(*sent)),
+                sent => format!(", in addition to {} of this edition without an approval", thousands(*sent)),
             };
             format!(
-                "this would send to {} recipients{edition}, and above {} the gateway `{gateway}` needs an approval; \
-                 nothing was sent: {}",
+                "this would send to {} recipients{edition}; above {} the gateway `{gateway}` needs an approval. Nothing was \
+                 sent; next: {}",
                 thousands(*number),
                 thousands((*above).into()),
                 next

@@ -7,7 +7,7 @@ use crate::report::{plural, thousands};
 use crate::runs::{HeldRecipient, PolicyRefusal, short};
 
 /// How a test is sent outside of the window where no person can be asked.
-pub(super) const OUTSIDE: &str = "send the test when the window is open, or say `--outside-window`";
+pub(super) const OUTSIDE: &str = "wait until the window opens, or add `--outside-window`";
 
 /// That the window is closed, and when it opens.
 pub(super) fn describe_closed_window(opens: Option<&Zoned>) -> String {
@@ -32,7 +32,12 @@ pub(super) fn refusal(refusal: &PolicyRefusal, options: &Options) -> (String, St
             let message =
                 format!("nothing was sent to anyone: {} opted out, and the message is marketing", named.join(", "));
             let list = options.command("suppress list");
-            (message, format!("leave that `--to` out; `{list}`, or a file under `suppress`, has the number"))
+            (
+                message,
+                format!(
+                    "remove the `--to` of this recipient; the number is on the list (`{list}`) or in a `suppress` file"
+                ),
+            )
         }
         PolicyRefusal::OutsideWindow { opens } => {
             (format!("nothing was sent: {}", describe_closed_window(opens.as_ref())), OUTSIDE.to_owned())
@@ -40,22 +45,27 @@ pub(super) fn refusal(refusal: &PolicyRefusal, options: &Options) -> (String, St
         PolicyRefusal::TooManyTests { number, most } => (
             format!("nothing was sent: {}", describe_excess(*number, *most)),
             format!(
-                "send to more people by a run of some rows, such as `{}`, or of those that `where` chooses",
+                "to reach more recipients, send a run of some rows, such as `{}`, or select rows with `where`",
                 options.command("run FILE -n 20")
             ),
         ),
         PolicyRefusal::UnapprovedTests { digest, gateway, number, most } => {
             let approve = options.command(format!("approve {} --key FILE", short(digest)));
             let message = format!(
-                "nothing was sent: {}, and more need an approval of `{gateway}`",
+                "nothing was sent: {}; more need the `approval` of the gateway `{gateway}`",
                 describe_excess(*number, *most)
             );
-            (message, format!("have `{approve}` approve exactly these messages, then test again"))
+            (
+                message,
+                format!(
+                    "ask an approver to run `{approve}`, which approves exactly these messages, then repeat this command"
+                ),
+            )
         }
     }
 }
 
 fn describe_excess(number: u64, most: u64) -> String {
     let recipients = plural(number, "recipient");
-    format!("tests of this edition would have {recipients}, and may have {}", thousands(most))
+    format!("this would bring the tests of this edition to {recipients}; the limit is {}", thousands(most))
 }

@@ -55,7 +55,7 @@ async fn agree(context: &Context, before: Timestamp, old: &OldRuns) -> Result<()
 fn tell(context: &Context, before: Timestamp, old: &OldRuns) -> Result<u8, Failure> {
     let is_kept = |why| old.kept.iter().any(|(_, kept)| *kept == why);
     let code = match () {
-        () if is_kept(KeptRun::Forgetting) => exit::STORAGE,
+        () if is_kept(KeptRun::Forgetting) || is_kept(KeptRun::Unreadable) => exit::STORAGE,
         () if is_kept(KeptRun::InDoubt) => exit::DOUBT,
         () if is_kept(KeptRun::InUse) => exit::BUSY,
         () => exit::FINE,
@@ -114,6 +114,7 @@ fn word(why: KeptRun) -> &'static str {
         KeptRun::InDoubt => "in_doubt",
         KeptRun::InUse => "in_use",
         KeptRun::Forgetting => "forgetting",
+        KeptRun::Unreadable => "unreadable",
     }
 }
 
@@ -128,6 +129,10 @@ fn because(context: &Context, run: &str, why: KeptRun) -> String {
         KeptRun::Forgetting => {
             "of which somebody was forgotten whom its copies or results have still; `find` tells why".to_owned()
         }
+        KeptRun::Unreadable => format!(
+            "whose list cannot be read, so later runs would send to its cancelled recipients; {}",
+            first("ledger check".to_owned())
+        ),
     }
 }
 

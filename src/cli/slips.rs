@@ -4,7 +4,7 @@ use clap::Error;
 use clap::error::{ContextKind, ContextValue};
 
 /// Options that switch a guard off, or confirm before anybody looks.
-pub(super) const RISKY_OPTIONS: [&str; 13] = [
+pub(super) const RISKY_OPTIONS: [&str; 14] = [
     "--accept-changes",
     "--again",
     "--allow-send",
@@ -16,6 +16,7 @@ pub(super) const RISKY_OPTIONS: [&str; 13] = [
     "--new-ledger",
     "--now",
     "--offline",
+    "--outside-window",
     "--up-to",
     "--yes",
 ];

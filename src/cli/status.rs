@@ -105,7 +105,7 @@ pub(super) async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
         let (name, damage) = (one_line(name), error.damage());
         context
             .output
-            .note(&format!("the run {name} cannot be read: {}; look at the ledger: {check}", one_line(&damage)));
+            .note(&format!("cannot read the run {name}: {}; check the ledger with `{check}`", one_line(&damage)));
     }
     let code = if damaged.is_empty() { exit::FINE } else { exit::STORAGE };
     if context.output.json {

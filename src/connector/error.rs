@@ -87,20 +87,21 @@ impl ToolError {
         let zone = opens.time_zone().iana_name().map_or_else(|| opens.offset().to_string(), str::to_owned);
         let time = format!("{} ({zone})", opens.strftime("%Y-%m-%d %H:%M"));
         let error = format!("the window in which this gateway sends is closed; it opens at {time}");
-        Self { retryable: true, opens_at: Some(Box::new(opens.clone())), ..Self::new("outside_window", error) }
-            .how_to(format!("nothing was sent; tell the person you work for, and call it again from {time} on"))
+        Self { retryable: true, opens_at: Some(Box::new(opens.clone())), ..Self::new("outside_window", error) }.how_to(
+            format!("nothing was sent; tell the person you work for, and call this tool again at {time} or later"),
+        )
     }
 
     /// The recipient opted out.
     pub(super) fn opted_out() -> Self {
-        Self::new("opted_out", "this person asked for no more messages, so nothing was sent")
-            .how_to("tell the person you work for; there is no way around it here")
+        Self::new("opted_out", "this number is on the suppression list or in a `suppress` file, so nothing was sent")
+            .how_to("tell the person you work for; you cannot override this")
     }
 
     /// The recipient got as many messages as a cap allows.
     pub(super) fn cap_reached() -> Self {
-        let error = "this number got as many messages lately as the operator allows, so nothing was sent";
-        Self::new("cap_reached", error).how_to("tell the person you work for; another message may go out days later")
+        let error = "this number has reached the operator's message cap, so nothing was sent";
+        Self::new("cap_reached", error).how_to("tell the person you work for; do not retry now, the cap resets later")
     }
 
     /// A message left, and nobody knows what became of it.
@@ -179,16 +180,17 @@ impl From<Error> for ToolError {
                 Self::new("gateway_changed", "the gateway's address changed since it was trusted")
                     .how_to("its operator has to trust the new address first")
             }
-            Error::WeakerApproval(_) => {
-                Self::new("gateway_changed", "the gateway's `approval` is weaker than the ledger keeps of its account")
-                    .how_to("its operator has to restore it, or to accept the change at a terminal")
-            }
+            Error::WeakerApproval(_) => Self::new(
+                "gateway_changed",
+                "the gateway's `approval` is weaker than the one that the ledger keeps for its account",
+            )
+            .how_to("its operator has to restore it, or to accept the change at a terminal"),
             Error::Input(why) => Self::argument(why),
             Error::Policy(refusal) => match refusal {
                 PolicyRefusal::OutsideWindow { opens } => Self::outside_window(opens.as_ref()),
                 PolicyRefusal::Suppressed(_) => Self::opted_out(),
                 PolicyRefusal::TooManyTests { .. } | PolicyRefusal::UnapprovedTests { .. } => {
-                    Self::new("not_allowed", "an assistant sends no test messages")
+                    Self::new("not_allowed", "assistants cannot send test messages")
                 }
             },
             Error::Ledger(error) => {

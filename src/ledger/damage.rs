@@ -72,6 +72,8 @@ pub enum RecordKind {
     Plan,
     /// An approval, or a use of one.
     Approval,
+    /// The approval rule of an account.
+    ApprovalRule,
     /// A notification.
     Notification,
     /// The rate of an account.

@@ -51,27 +51,12 @@ impl SentAlready {
         self.runs.last()
     }
 
-    /// The recipients whom `stop --for-good` cancelled in runs of the same edition and round. They stay cancelled until a new
-    /// edition or round begins.
-    ///
-    /// Rows that were sent, rejected or in doubt when their run was stopped are not among them.
+    /// The recipients whom `stop --for-good` cancelled in runs of the same edition and round.
     ///
     /// # Errors
-    /// When the ledger or the copy of a list cannot be read: no message is sent then.
+    /// As for [`cancelled_in`].
     pub(super) async fn cancelled(&self, ledger: &dyn Ledger) -> Result<CancelledBefore, Error> {
-        let mut before = CancelledBefore::default();
-        let stopped = |run: &&Run| run.live && run.progress == Progress::Cancelled;
-        for run in self.runs.iter().filter(stopped) {
-            let numbers = match run.purged_at {
-                Some(_) => ledger.kept_cancelled(run.key).await?,
-                None => NumberSet::new(cancelled_numbers(ledger, run).await?, None),
-            };
-            if !numbers.is_empty() {
-                before.numbers |= numbers;
-                before.runs.push(run.name());
-            }
-        }
-        Ok(before)
+        cancelled_in(ledger, &self.runs).await
     }
 
     /// Whether nobody knows of some of them whether they have it.
@@ -93,6 +78,30 @@ impl SentAlready {
             purged: first.purged_at.is_some(),
         })
     }
+}
+
+/// The recipients whom `stop --for-good` cancelled in these runs. They stay cancelled until a new edition or round begins.
+///
+/// Rows that were sent, rejected or in doubt when their run was stopped are not among them.
+///
+/// # Errors
+/// When the ledger or the copy of a list cannot be read: no message is sent then.
+pub(super) async fn cancelled_in(
+    ledger: &dyn Ledger,
+    runs: impl IntoIterator<Item = &Run>,
+) -> Result<CancelledBefore, Error> {
+    let mut before = CancelledBefore::default();
+    for run in runs.into_iter().filter(|run| run.live && run.progress == Progress::Cancelled) {
+        let numbers = match run.purged_at {
+            Some(_) => ledger.kept_cancelled(run.key).await?,
+            None => NumberSet::new(cancelled_numbers(ledger, run).await?, None),
+        };
+        if !numbers.is_empty() {
+            before.numbers |= numbers;
+            before.runs.push(run.name());
+        }
+    }
+    Ok(before)
 }
 
 /// Who has a message of this campaign and edition through this account.

@@ -125,7 +125,7 @@ pub use outcome::{EndedRun, NothingLeft, Outcome};
 pub use plan::{
     Approving, MadePlan, Pending, PlanFigures, PlanOf, PlanOptions, PlanRefusal, PlannedCampaign, PrivateKey, Standing,
     TestRecipients, WeakerRule, approvals_given, approve, approve_pending, find_pending, give_approval_back,
-    keep_pending, look_at_plan, plan, planned_occurrence, short, trust_rule, use_approval, weaker_rule,
+    keep_pending, look_at_plan, plan, planned_occurrence, record_rule, short, use_approval, weaker_rules,
 };
 pub use policy::{HeldRecipient, PolicyRefusal};
 pub use poll::{Polling, poll, wants_receipts};

@@ -78,8 +78,9 @@ impl OptOutFile {
 
     /// Whether undoing the import finds an opt-out of it: the rows of an export keep their own sources.
     #[must_use]
-    pub fn can_be_undone(&self) -> bool {
-        self.opt_outs.iter().any(|opt_out| opt_out.is_of_import(&self.source))
+    pub fn undoable_source(&self) -> Option<&str> {
+        let is_own = self.opt_outs.iter().any(|opt_out| opt_out.is_of_import(&self.source));
+        is_own.then_some(&self.source)
     }
 
     /// How many rows say what an earlier row said.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::reconcile_run::profile_of;
-use super::{Adapters, Connection, Error, check_host, key_of};
+use super::{Adapters, Connection, Error, key_of};
 use crate::delivery::{ChainTimes, Polled, Poller, Snapshot, pending};
 use crate::ledger::{Run, RunFilter};
 use crate::manifest::{Day, ReceiptsBy, load_campaign};
@@ -53,7 +53,6 @@ pub async fn poll(adapters: &Adapters, run: &Run, polling: Polling, longest: Dur
     }
     let profile = profile_of(adapters, run).await?;
     let key = key_of(&profile)?;
-    check_host(ledger, &profile).await?;
     let gateway = Connection::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
     let account = run.allowance(profile.rate.per_second());
     let (gateway, most, clock) = (gateway.as_ref(), profile.largest_envelope(), adapters.clock);

@@ -10,7 +10,7 @@ use super::{Adapters, Error, HeldRun, freshen};
 use crate::delivery::Snapshot;
 use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Ownership, Progress, Run, RunFilter, State};
-use crate::report::{NextStep, RunView, cancelled_numbers, is_owned};
+use crate::report::{NextStep, ResultsError, RunView, cancelled_numbers, is_owned};
 
 /// The runs that ended before a time.
 #[derive(Debug, Default)]
@@ -32,6 +32,8 @@ pub enum KeptRun {
     InUse,
     /// Somebody of it was forgotten, and could not be taken out of its copies or results yet.
     Forgetting,
+    /// Its list cannot be read, so later runs would send to its cancelled recipients.
+    Unreadable,
 }
 
 impl OldRuns {
@@ -123,7 +125,9 @@ async fn purge_one(adapters: &Adapters, run: Run) -> Result<Result<(), KeptRun>,
         return Ok(Err(KeptRun::InUse));
     }
     let snapshot = Snapshot::read(ledger, &run, false).await?;
-    keep_cancelled(ledger, &run).await?;
+    if let Err(kept) = keep_cancelled(ledger, &run).await? {
+        return Ok(Err(kept));
+    }
     let name = run.name();
     let purged = ledger.purge(run, snapshot.counts, snapshot.parts.billed).await?;
     if purged == Ownership::Lost {
@@ -135,17 +139,18 @@ async fn purge_one(adapters: &Adapters, run: Run) -> Result<Result<(), KeptRun>,
 }
 
 /// Keeps who was cancelled, so that later runs of the edition skip them although the list is gone.
-async fn keep_cancelled(ledger: &dyn Ledger, run: &Run) -> Result<(), Error> {
+async fn keep_cancelled(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), KeptRun>, Error> {
     if !run.live || run.progress != Progress::Cancelled {
-        return Ok(());
+        return Ok(Ok(()));
     }
     match cancelled_numbers(ledger, run).await {
-        Ok(numbers) if numbers.is_empty() => Ok(()),
-        Ok(numbers) => Ok(ledger.keep_cancelled(run.key, numbers).await?),
-        // A copy that cannot be read is to go all the same.
+        Ok(numbers) if numbers.is_empty() => {}
+        Ok(numbers) => ledger.keep_cancelled(run.key, numbers).await?,
+        Err(ResultsError::Ledger(error)) => return Err(error.into()),
         Err(error) => {
-            tracing::warn!(run = run.name(), %error, "cancelled recipients cannot be kept");
-            Ok(())
+            tracing::warn!(run = run.name(), %error, "not purged: its cancelled recipients cannot be read");
+            return Ok(Err(KeptRun::Unreadable));
         }
     }
+    Ok(Ok(()))
 }

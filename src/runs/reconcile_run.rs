@@ -45,7 +45,6 @@ async fn ask(held: &HeldRun) -> Result<Reconciliation, Error> {
     }
     let profile = profile_of(adapters, run).await?;
     let key = key_of(&profile)?;
-    check_host(ledger, &profile).await?;
     let gateway = Connection::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
     let reconciler = Reconciler {
         ledger,
@@ -59,7 +58,7 @@ async fn ask(held: &HeldRun) -> Result<Reconciliation, Error> {
     Ok(reconciler.ask(&mut doubts, Instant::now() + LONGEST).await?)
 }
 
-/// The profile of the gateway that a run went through.
+/// The profile of the gateway that a run went through, at the host that the ledger knows.
 pub(super) async fn profile_of(adapters: &Adapters, run: &Run) -> Result<Profile, Error> {
     if !run.live {
         return Err(Error::RehearsalForgotten { run: run.name() });
@@ -68,5 +67,6 @@ pub(super) async fn profile_of(adapters: &Adapters, run: &Run) -> Result<Profile
     let campaign = frozen.ok().map(|frozen| frozen.campaign_file);
     let profile = adapters.profiles.of_account(run, campaign.as_deref(), &adapters.observer)?;
     refuse_other_reach(run, &profile)?;
+    check_host(adapters.ledger.as_ref(), &profile).await?;
     Ok(profile)
 }

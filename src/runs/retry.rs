@@ -8,6 +8,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use tokio::time::Instant;
 
 use super::find::found;
+use super::guard::cancelled_in;
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
 use super::plan::check_profile;
 use super::poll::TIMEOUT;
@@ -103,7 +104,7 @@ impl Session {
         let snapshot = Snapshot::read(ledger, &run, false).await?;
         let refused = self.refused(&run, &snapshot).await?.into_iter().filter(|row| row.says(scope.error.as_deref()));
         let (rows, others): (Vec<RefusedRow>, Vec<RefusedRow>) = refused.partition(|row| row.is_in(&scope.states));
-        let mut guarded = self.has_message_elsewhere(&run, &runs).await?;
+        let mut guarded = self.guarded_elsewhere(&run, &runs).await?;
         guarded |= NumberSet::new(self.suppressed().await?, None);
         guarded |= opted_out(ledger, self.inputs()).await?.numbers;
         // A row that an earlier retry skipped is never sent: the ledger keeps it left out.
@@ -299,15 +300,20 @@ impl Session {
         Ok(found.into_values().collect())
     }
 
-    /// Whoever got a message of the same campaign and edition by another run meanwhile.
-    async fn has_message_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<NumberSet, Error> {
+    /// Recipients who got a message of the same campaign and edition by another run meanwhile, or whom `stop --for-good`
+    /// cancelled there.
+    async fn guarded_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<NumberSet, Error> {
         let same = |other: &&Run| {
             other.edition == run.edition
                 && run.shares_recipients(other)
                 && other.round >= run.round
                 && other.key != run.key
         };
-        let others: Vec<RunId> = runs.iter().filter(same).map(|other| other.key).collect();
-        Ok(self.adapters.ledger.numbers_sent_to(&others).await?)
+        let others: Vec<&Run> = runs.iter().filter(same).collect();
+        let ledger = self.adapters.ledger.as_ref();
+        let keys: Vec<RunId> = others.iter().map(|other| other.key).collect();
+        let mut numbers = ledger.numbers_sent_to(&keys).await?;
+        numbers |= cancelled_in(ledger, others).await?.numbers;
+        Ok(numbers)
     }
 }

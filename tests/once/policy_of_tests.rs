@@ -71,7 +71,7 @@ fn test_outside_the_window_needs_an_option_or_a_yes() {
 fn tests_of_an_edition_have_ten_recipients_over_all_commands() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("edition: first").through(&gateway).write();
-    test(&sale, 0..11, &[]).exits(2).says("would have 11 recipients, and may have 10").says("run FILE -n 20");
+    test(&sale, 0..11, &[]).exits(2).says("to 11 recipients; the limit is 10").says("run FILE -n 20");
     for tester in 0..10 {
         test(&sale, [tester], &[]).exits(0);
     }

@@ -24,7 +24,7 @@ fn import_is_shown_and_its_number_has_to_be_typed() {
         let asked = Terminal::start(import());
         asked.shows("clients.csv: 5 rows · 3 new on the list · 1 on it already · 1 repeated · 0 invalid");
         asked.shows("3 new opt-outs will be on the list, for any campaign");
-        asked.shows("campaign suppress remove --source clients.csv");
+        asked.shows("campaign suppress remove --source 'clients.csv, ");
         asked.shows("Type 3 to add 3 opt-outs, or press Enter to change nothing: ").types(typed);
         asked.shows("not confirmed; nothing was changed");
         asked.finish().exits(2);
@@ -75,12 +75,12 @@ fn subscribed_recipients_are_shown_before_the_question() {
             (2..7).map(|row| format!("+{};{}\n", phone(row), words[usize::from(row % 2 == 1)])).collect();
         sale.write("clients.csv", &format!("phone;{header}\n{lines}"));
         let asked = Terminal::start(sale.command(&["suppress", "import", "clients.csv"]));
-        asked.shows("warning: by the column `").shows(header).shows("3 recipients did not opt out").shows(words[0]);
-        asked.shows("and 2 did").shows("Type 5 to add").types("");
+        asked.shows("warning: the column `").shows(header).shows("3 rows as not opted out").shows(words[0]);
+        asked.shows("and 2 as opted out").shows("Type 5 to add").types("");
         asked.finish().exits(2);
-        sale.campaign(&["suppress", "import", "clients.csv"]).exits(2).says("3 recipients did not opt out");
+        sale.campaign(&["suppress", "import", "clients.csv"]).exits(2).says("3 rows as not opted out");
         let told = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "--json"]).exits(0).json();
-        assert!(told["warnings"][0].as_str().is_some_and(|told| told.contains("into a file of their own")), "{told}");
+        assert!(told["warnings"][0].as_str().is_some_and(|told| told.contains("into a separate file")), "{told}");
     }
 }
 
@@ -162,5 +162,5 @@ fn column_by_which_all_recipients_are_subscribed_is_reported() {
     let sale = campaign().write();
     sale.write("clients.csv", &format!("phone,status\n+{},subscribed\n+{},active\n", phone(2), phone(3)));
     let told = sale.campaign(&["suppress", "import", "clients.csv"]).exits(2);
-    told.says("2 recipients did not opt out").says("and none did; the import opts out all 2 rows");
+    told.says("2 rows as not opted out").says("none as opted out; the import opts out all 2 rows");
 }

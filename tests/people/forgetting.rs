@@ -103,7 +103,9 @@ fn who_was_forgotten_gets_nothing_more_and_has_their_message_even_if_they_may_co
     assert_eq!(next["counts"], json!({ "accepted": 4, "skipped": 1 }));
     assert_eq!(sale.results().rows[1]["reason"], "opted out");
     sale.campaign(&["suppress", "add", &number(3)]).exits(0).says("nothing changed");
-    sale.campaign(&["suppress", "remove", "--yes", &number(3)]).exits(0).says("may get any campaign again");
+    sale.campaign(&["suppress", "remove", "--yes", &number(3)])
+        .exits(0)
+        .says("can get marketing from any campaign again");
     sale.run(&[]).exits(0);
     sale.run(&["--accept-changes"]).exits(0);
     let again = gateway.phones().into_iter().filter(|number| *number == phone(3)).count();

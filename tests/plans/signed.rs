@@ -69,7 +69,7 @@ fn whoever_has_everything_but_the_private_half_cannot_approve() {
     sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
     // A run that began without one does not go on either.
     sale.write("gateways.yaml", &without);
-    sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval above 2 by Olha");
+    sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval for more than 2 recipients by Olha");
     let trusted = Terminal::start(sale.command(&["gateway", "trust", "local"]));
     trusted.shows("Type `weaken`").types("weaken");
     trusted.finish().exits(0);
@@ -163,11 +163,11 @@ fn weaker_approval_of_an_account_needs_a_person_at_a_terminal() {
     for gateways in ["other.yaml", "raised.yaml"] {
         let through = |arguments: &[&str]| sale.campaign(&[arguments, &["--gateways", gateways]].concat());
         let refused = through(&["run", "sale.yaml", "--offline", "--yes"]).exits(2);
-        refused.says("needs an approval above 2 by Olha").says("campaign gateway trust local");
+        refused.says("needs an approval for more than 2 recipients by Olha").says("campaign gateway trust local");
         for command in [&["plan", "sale.yaml"][..], &["test", "sale.yaml", "--to", "+380501234567", "--yes"]] {
-            through(command).exits(2).says("needs an approval above 2 by Olha");
+            through(command).exits(2).says("needs an approval for more than 2 recipients by Olha");
         }
-        through(&["gateway", "trust", "local"]).exits(2).says("has to accept this at a terminal");
+        through(&["gateway", "trust", "local"]).exits(2).says("accept the change at a terminal");
         through(&["gateway", "trust", "local", "--yes"]).exits(2);
         through(&["run", "sale.yaml", "--offline", "--yes"]).exits(2);
     }
@@ -176,9 +176,14 @@ fn weaker_approval_of_an_account_needs_a_person_at_a_terminal() {
     cancelled.shows("Type `weaken`").types("yes");
     cancelled.finish().exits(2);
     let accepted = Terminal::start(sale.command(&trust));
-    accepted.shows("before: an approval above 2 by Olha").shows("now:    no approval").types("weaken");
+    accepted
+        .shows("before: an approval for more than 2 recipients by Olha")
+        .shows("now:    no approval")
+        .types("weaken");
     accepted.finish().exits(0);
     sale.run(&["--gateways", "other.yaml", "--offline", "--yes"]).exits(5);
     sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval");
-    sale.run(&["--gateways", "other.yaml", "--offline", "--yes"]).exits(2).says("needs an approval above 2 by Olha");
+    sale.run(&["--gateways", "other.yaml", "--offline", "--yes"])
+        .exits(2)
+        .says("needs an approval for more than 2 recipients by Olha");
 }

@@ -90,7 +90,7 @@ fn damaged_record_stops_one_schedule_and_not_the_server() {
         assert!(of("sale")["problem"].as_str().is_some_and(|problem| problem.contains("not as it was written")));
         sale.campaign(&["schedule", "list"]).exits(0).says("nothing is sent: ").says("ledger check");
         let ended = server.end("TERM").exits(0);
-        assert!(ended.stderr.contains("damaged, so nothing of it fires"), "{}", ended.told());
+        assert!(ended.stderr.contains("damaged, so it does not fire"), "{}", ended.told());
         assert_eq!(operations(&due.gateway).len(), 6, "two messages of each by hand, and two of `other` by itself");
         sale.campaign(&["results", "other@1"]).exits(0);
         let checked = sale.campaign(&["ledger", "check", "--json"]).exits(74).json();
@@ -131,7 +131,7 @@ fn damaged_record_of_a_fired_occurrence_never_sends_it_again() {
         change_ledger(sale, "CREATE TABLE kept AS SELECT * FROM occurrences");
         change_ledger(sale, &format!("UPDATE occurrences SET {damage} WHERE schedule = 'sale'"));
         let server = due.serve(SignedDuration::from_secs(5));
-        until("it is in the log", || server.stderr().contains("damaged, so nothing of it fires"));
+        until("it is in the log", || server.stderr().contains("damaged, so it does not fire"));
         due.takes_receipts("DELIVERED");
         let ended = server.end("TERM").exits(0);
         assert_eq!(operations(&due.gateway).len(), 8, "{}", ended.told());

@@ -117,7 +117,7 @@ fn run_to_be_stopped_is_shown_and_yes_has_to_be_typed() {
     }
     let refused = sale.campaign(&["stop", "sale", "--for-good"]).exits(2);
     refused
-        .says("cancelling 7 rows of sale@1 needs a confirmation")
+        .says("cancelling 7 rows of sale@1 needs confirmation")
         .says("nothing was changed")
         .says("help: check the numbers, then add `--yes`");
     let refused = sale.campaign(&["stop", "sale", "--for-good", "--json"]).exits(2).json();

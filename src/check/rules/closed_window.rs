@@ -41,6 +41,6 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     );
     Some(at_its_key(
         Finding::new(&RULE, message)
-            .help("correct its hours, days and dates; in a wider window, people get messages at more hours"),
+            .help("correct the hours, days and dates; a wider window also sends at hours that were excluded before"),
     ))
 }

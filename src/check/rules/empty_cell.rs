@@ -26,7 +26,9 @@ pub fn empty_cells(survey: &Survey, places: &Places) -> Vec<Finding> {
             "fill the cells, or write `{{{{ {name} | default(value='…', boolean=true) }}}}` with another word for these rows"
         );
         let help = match spaces {
-            true => format!("{help}; remove the spaces from cells that hold nothing else: texts take them for a value"),
+            true => format!(
+                "{help}; remove the spaces from cells that contain only spaces: templates do not treat them as empty"
+            ),
             false => help,
         };
         finding(problem_at(&place.text, place.span.clone(), &RULE, message, &help), Some(places))

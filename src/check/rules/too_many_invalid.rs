@@ -13,7 +13,7 @@ use crate::manifest::Brief;
 pub(super) static RULE: Rule = Rule::error(
     "too-many-invalid",
     "If many rows are invalid, the list or the text is probably not the one that was meant.",
-    "Mend the list or the text. With a higher `recipients.max_invalid`, a list of which the wrong column was read is sent to all the same.",
+    "Correct the list or the text. A higher `recipients.max_invalid` also lets through a list whose wrong column was read as phone numbers.",
 );
 
 /// The share counts from so many invalid rows: one bad number of three says nothing of a list.
@@ -42,7 +42,7 @@ pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Vec<Finding> {
     let mut help = advice(&reasons, brief.region.is_some()).to_owned();
     if invalid > ROWS_NAMED {
         help += &format!(
-            "; to see all of them, set `max_invalid: 100%` in a copy of the campaign file, and never in the one that you \
+            "; to see all of them, set `max_invalid: 100%` in a copy of the campaign file, never in the file that you \
              send: {ALL_OF_THEM}"
         );
     }

@@ -9,9 +9,9 @@ use secrecy::SecretString;
 pub(in crate::cli) enum SuppressCommand {
     /// Put a number on the list: it gets no marketing any more
     Add(NumberArgs),
-    /// Take a number off the list, or all that an import of a file added
+    /// Remove a number from the list, or undo the import of a file
     Remove(RemoveArgs),
-    /// Put everybody in a file on the list, or nobody where a row is wrong; shows first what changes
+    /// Add all numbers in a file; shows the changes and asks first. If any row is invalid, nothing is imported
     Import(ImportArgs),
     /// Print the list as CSV, which can be imported
     Export(ListedArgs),

@@ -4,18 +4,19 @@ use crate::cli::consent::typed;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::{Failure, at_host};
-use crate::runs::{WeakerRule, trust_rule, weaker_rule};
+use crate::runs::{WeakerRule, record_rule, weaker_rules};
 
 pub(super) async fn trust(context: &Context, name: &str) -> Result<u8, Failure> {
     let profile = context.profiles().named(name, None, &context.observer)?;
     let host = profile.trusted_hosts();
     let ledger = context.ledger().await?;
     let adapters = context.adapters(ledger.clone())?;
-    if let Some(change) = weaker_rule(&adapters, &profile).await? {
-        confirm(context, &change).await?;
+    let changes = weaker_rules(&adapters, &profile).await?;
+    if !changes.is_empty() {
+        confirm(context, &changes).await?;
     }
     ledger.trust_host(name, &host).await?;
-    trust_rule(&adapters, &profile).await?;
+    record_rule(&adapters, &profile).await?;
     if context.output.json {
         context.output.object(&serde_json::json!({ "gateway": name, "host": host, "exit": exit::FINE }));
     } else {
@@ -25,18 +26,25 @@ pub(super) async fn trust(context: &Context, name: &str) -> Result<u8, Failure> 
 }
 
 /// Asks the person at the terminal to accept a weaker `approval`. No option answers this question.
-async fn confirm(context: &Context, change: &WeakerRule) -> Result<(), Failure> {
-    let WeakerRule { account, known, now, by, at, .. } = change;
+async fn confirm(context: &Context, changes: &[WeakerRule]) -> Result<(), Failure> {
     if !context.output.can_ask() {
+        let needs: Vec<String> =
+            changes.iter().map(|WeakerRule { account, known, .. }| format!("`{account}` needs {known}")).collect();
+        let now = changes.first().map_or("", |change| &change.now);
         return Err(Failure::wrong(format!(
-            "the account `{account}` needs {known}, and the profile now has {now}; a person has to accept this at a terminal, \
-             and nothing changed"
-        )));
+            "the account {}, and the profile now has {now}; nothing changed",
+            needs.join(", the account ")
+        ))
+        .with_help("restore `approval`, or accept the change at a terminal"));
     }
-    let question = format!(
-        "The approval of the account `{account}` becomes weaker:\n  before: {known} (recorded by {by} at {at:.0})\n  \
-         now:    {now}\nYour name and the time are recorded. Type `weaken` to accept, or press Enter to cancel: "
-    );
+    let mut question = "The approval becomes weaker:\n".to_owned();
+    for WeakerRule { account, known, by, at, .. } in changes {
+        question += &format!("  before: {known}, for the account `{account}`, recorded by {by} at {at:.0}\n");
+    }
+    if let Some(WeakerRule { now, .. }) = changes.first() {
+        question += &format!("  now:    {now}\n");
+    }
+    question += "Your name and the time are recorded. Type `weaken` to accept, or press Enter to cancel: ";
     match typed(question).await?.trim() {
         "weaken" => Ok(()),
         _ => Err(Failure::wrong("cancelled; nothing changed")),

@@ -85,7 +85,7 @@ fn line(event: &ScheduleEvent, options: &Options) -> String {
         ScheduleEvent::Damaged { schedule, problem } => {
             let (schedule, problem) = (one_line(schedule), one_line(problem));
             let check = options.command("ledger check");
-            format!("{schedule} · damaged, so nothing of it fires: {problem}; look at the ledger: {check}")
+            format!("{schedule} · damaged, so it does not fire: {problem}; check the ledger with `{check}`")
         }
     }
 }

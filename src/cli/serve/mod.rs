@@ -193,8 +193,9 @@ fn tell(context: &Context, FirstLink { url, closed }: &FirstLink, address: Socke
             || "receipts are not taken: no profile has `hook`".to_owned(),
             |address| format!("receipts on http://{}", reachable(address)),
         );
-        let closed = closed.as_ref().map(|_| "  the pages are closed, see above\n").unwrap_or_default();
-        let next = context.output.command("serve link --for NAME --decide");
+        let next = if closed.is_some() { "serve list" } else { "serve link --for NAME --decide" };
+        let closed = closed.as_ref().map(|_| "  the pages are closed; the log says why\n").unwrap_or_default();
+        let next = context.output.command(next);
         context.output.result(&format!("listening on {url}\n  {hooks}\n{closed}next: {next}\n"));
     }
 }

@@ -111,9 +111,11 @@ pub(super) fn closed(context: &Context, visitors: &Visitors, error: &io::Error) 
     let (file, link) = (visitors.file().display(), context.output.command("serve link --for NAME"));
     let remedy = match error.kind() {
         io::ErrorKind::InvalidData => {
-            format!("delete it, which signs everybody out, and make new links with `{link}`")
+            format!("delete the file, which signs everybody out, and create new sign-in links with `{link}`")
         }
-        _ => "mend that".to_owned(),
+        _ => {
+            "check that the file and its folder are readable and writable, then start `campaign serve` again".to_owned()
+        }
     };
-    format!("who may look at the pages cannot be read or written in `{file}`: {error}; {remedy}")
+    format!("cannot read or write the dashboard sign-ins in `{file}`: {error}; {remedy}")
 }

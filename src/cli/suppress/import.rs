@@ -1,6 +1,7 @@
 //! `campaign suppress import`: shows what a file adds to the list, asks, and adds it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -37,7 +38,7 @@ pub(super) async fn import(context: &Context, args: &ImportArgs) -> Result<(), F
         agree(context, args, &read, &expected).await?;
     }
     let (name, rows, repeated) = (args.file.display().to_string(), read.rows, read.repeated());
-    let can_be_undone = read.can_be_undone();
+    let undo = undo(context, &read);
     let additions = read.import(ledger.as_ref()).await?;
     if context.output.json {
         let (added, already) = (additions.added, additions.already);
@@ -48,8 +49,8 @@ pub(super) async fn import(context: &Context, args: &ImportArgs) -> Result<(), F
         return Ok(());
     }
     let mut text = format!("{name}: {}\n", counts(rows, &additions, repeated));
-    if additions.added > 0 && can_be_undone {
-        text += &format!("to undo it: {}\n", undo(context, args));
+    if let Some(undo) = undo.filter(|_| additions.added > 0) {
+        text += &format!("to undo it: {undo}\n");
     }
     let next = context.output.command("suppress list".to_owned());
     context.output.done(&format!("{text}next: {next}\n"), exit::FINE);
@@ -73,11 +74,9 @@ async fn agree(context: &Context, args: &ImportArgs, read: &OptOutFile, expected
     let (counts, number) = (counts(read.rows, expected, read.repeated()), expected.added);
     let mut preview = format!("{name}: {counts} · 0 invalid\n");
     preview += &format!("  {} will be on the list, for {}\n", plural(number, "new opt-out"), scopes(read));
-    preview += &match read.can_be_undone() {
-        true => format!("  to undo it later: {}\n", undo(context, args)),
-        false => {
-            "  its rows keep their own sources, so `suppress remove --source` cannot undo this import\n".to_owned()
-        }
+    preview += &match undo(context, read) {
+        Some(undo) => format!("  to undo it later: {undo}\n"),
+        None => "  its rows keep their own sources, so `suppress remove --source` cannot undo this import\n".to_owned(),
     };
     let change = format!("importing `{name}` ({counts})");
     let action = format!("add {}", plural(number, "opt-out"));
@@ -94,8 +93,10 @@ fn scopes(read: &OptOutFile) -> String {
     }
 }
 
-fn undo(context: &Context, args: &ImportArgs) -> String {
-    context.output.command(format!("suppress remove --source {}", file(&args.file)))
+/// The command that undoes this import alone, also if another file of the same name is imported; nothing if none can.
+fn undo(context: &Context, read: &OptOutFile) -> Option<String> {
+    let source = read.undoable_source()?;
+    Some(context.output.command(format!("suppress remove --source {}", file(Path::new(source)))))
 }
 
 fn counts(rows: u64, additions: &Additions, repeated: u64) -> String {
@@ -110,7 +111,8 @@ fn warnings(read: &OptOutFile) -> Vec<String> {
     let dates = read.dates.as_ref().filter(|(_, unread)| *unread > 0);
     let dates = dates.map(|(header, unread)| {
         let (header, rows) = (one_line(header), plural(*unread, "row"));
-        format!("the date in `{header}` cannot be read, or is in the future, in {rows}; the import records its own time instead")
+        let verb = if *unread == 1 { "has" } else { "have" };
+        format!("{rows} of `{header}` {verb} an unreadable or future date; the import uses its own time for them")
     });
     mixed.chain(dates).collect()
 }
@@ -118,14 +120,14 @@ fn warnings(read: &OptOutFile) -> Vec<String> {
 fn mixed_column(MixedColumn { header, opted_out, reachable, example }: &MixedColumn, rows: u64) -> String {
     let (header, example) = (one_line(header), one_line(example));
     let example = if example.is_empty() { "an empty cell".to_owned() } else { format!("`{example}`") };
-    let subscribed = plural(*reachable, "recipient");
+    let subscribed = plural(*reachable, "row");
     let all = if rows == 1 { "its only row".to_owned() } else { format!("all {}", plural(rows, "row")) };
     let (opted_out, advice) = match *opted_out {
         0 => ("none".to_owned(), ""),
-        some => (thousands(some), ". If only the latter are meant, put them into a file of their own and import that"),
+        some => (thousands(some), ". To opt out only the marked ones, put them into a separate file and import that"),
     };
     format!(
-        "by the column `{header}`, {subscribed} did not opt out (such as {example}), and {opted_out} did; the import opts out \
-         {all}{advice}"
+        "the column `{header}` marks {subscribed} as not opted out (such as {example}) and {opted_out} as opted out; the import \
+         opts out {all}{advice}"
     )
 }

@@ -77,7 +77,7 @@ async fn remove_number(
     for OptOut { scope, at, .. } in &removed {
         text += &match general {
             Some(_) => format!("removed the opt-out of +{phone} from {}", meaning(scope)),
-            None => format!("+{phone} may get {} again", meaning(scope)),
+            None => format!("+{phone} can get marketing from {} again", meaning(scope)),
         };
         text += &format!("; it had been on the list since {at:.0}\n");
     }

@@ -10,7 +10,7 @@ rules! {
         "Mend what the source says, or name a file.";
     error SUPPRESS_FILE = "suppress-file":
         "A list of people who opted out that cannot be read would hold nobody back.",
-        "Bring the file back, or name its column of numbers. Without the file in `suppress`, its people get messages.";
+        "Restore the file, or name its column of numbers. If you remove the file from `suppress`, its recipients get messages.";
     warning SUPPRESS_ROW = "suppress-row":
         "Whoever is meant by a row of a list of opt-outs that holds no number gets messages.",
         "Mend the rows that are named.";

@@ -40,9 +40,8 @@ const FOURTH: &str = "
         at BIGINT NOT NULL,
         sum BIGINT NOT NULL
     );
-    UPDATE runs SET loopback = TRUE WHERE purpose IS NULL AND live AND (
-        account LIKE '127.%' OR account LIKE '%@127.%' OR account LIKE '[::1]%' OR account LIKE '%@[::1]%'
-            OR account LIKE 'localhost%' OR account LIKE '%@localhost%');
+    UPDATE runs SET loopback = TRUE WHERE purpose IS NULL AND live
+        AND replace(account, gateway || '@', '') ~ '^(localhost|[[]::1[]]|127[.][0-9.]+)(:[0-9]+)?$';
     INSERT INTO profiles (name, host) SELECT DISTINCT gateway, 'loopback' FROM runs WHERE live AND loopback
         ON CONFLICT (name) DO NOTHING;
 ";

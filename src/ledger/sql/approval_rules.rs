@@ -6,7 +6,7 @@ use super::change::Failure;
 use super::dialect::{Adapter, Connection, Record};
 use super::look::look;
 use super::runs::instant;
-use super::statement::query;
+use super::statement::{query, readable};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::{ApprovalRules, KeptApprovalRule, LedgerError, LedgerFuture};
 
@@ -31,6 +31,14 @@ impl ApprovalRules for Adapter {
             }
         })
     }
+}
+
+/// Each rule with the name of its account, as far as it can be read.
+pub(super) async fn stored(
+    reader: &mut Connection,
+) -> Result<Vec<(String, Result<KeptApprovalRule, Failure>)>, Failure> {
+    let rows = query("SELECT * FROM approval_rules ORDER BY key").fetch_all(reader).await?;
+    Ok(rows.iter().map(|row| (readable(row, "account"), rule(row))).collect())
 }
 
 async fn read(reader: &mut Connection) -> Result<Vec<KeptApprovalRule>, Failure> {

@@ -7,7 +7,7 @@ use super::change::{Failure, intact};
 use super::dialect::{Connection, Record};
 use super::notifications;
 use super::statement::{query, readable};
-use super::{forgetting, pace, plans, schedules};
+use super::{approval_rules, forgetting, pace, plans, schedules};
 use crate::ledger::{DamagedRecord, LedgerError, RecordKind};
 
 /// Approvals, each with every use of it.
@@ -15,8 +15,8 @@ const APPROVALS: &str = "
     SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
     LEFT JOIN approval_uses used ON used.token = approvals.token ORDER BY approvals.key, used.key";
 
-/// The damaged records.
-pub(super) async fn damaged_records(reader: &mut Connection) -> Result<Vec<DamagedRecord>, Failure> {
+/// The damaged records; of approval rules only if the tables have a place for them.
+pub(super) async fn damaged_records(reader: &mut Connection, with_rules: bool) -> Result<Vec<DamagedRecord>, Failure> {
     let mut damaged = Vec::new();
     for row in all(reader, "SELECT * FROM schedules ORDER BY name").await? {
         let (name, file) = (readable(&row, "name"), readable(&row, "file"));
@@ -41,6 +41,10 @@ pub(super) async fn damaged_records(reader: &mut Connection) -> Result<Vec<Damag
         let what = "the use of an approval that the ledger does not have".to_owned();
         let error = LedgerError::Damaged { what: what.clone() };
         note::<()>(&mut damaged, Err(error.into()), what, RecordKind::Approval)?;
+    }
+    let rules = if with_rules { approval_rules::stored(&mut *reader).await? } else { Vec::new() };
+    for (record, rule) in rules {
+        note(&mut damaged, rule, format!("the approval rule of the account {record}"), RecordKind::ApprovalRule)?;
     }
     for row in all(reader, "SELECT * FROM notifications ORDER BY key").await? {
         let what = format!("notification {}", row.try_get::<i64, _>("key")?);

@@ -26,7 +26,7 @@ impl Upkeep for Adapter {
     }
 
     fn damaged_records(&self) -> LedgerFuture<'_, Vec<DamagedRecord>> {
-        Box::pin(async move { look!(self, damage::damaged_records) })
+        Box::pin(async move { look!(self, damage::damaged_records, self.keeps_approval_rules()) })
     }
 
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {

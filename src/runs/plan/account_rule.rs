@@ -35,46 +35,46 @@ pub struct WeakerRule {
 /// When the host changed, the rule became weaker, or the ledger fails.
 pub(in crate::runs) async fn check_profile(adapters: &Adapters, profile: &Profile) -> Result<(), Error> {
     check_host(adapters.ledger.as_ref(), profile).await?;
-    keep_rule(adapters, profile).await
-}
-
-/// Records a new or stricter rule of a profile, and refuses a weaker one.
-///
-/// # Errors
-/// When the rule is weaker than a kept one, or the ledger fails.
-pub(super) async fn keep_rule(adapters: &Adapters, profile: &Profile) -> Result<(), Error> {
-    if let Some(change) = weaker_rule(adapters, profile).await? {
-        return Err(Error::WeakerApproval(Box::new(change)));
+    match weaker_rules(adapters, profile).await?.into_iter().next() {
+        Some(change) => Err(Error::WeakerApproval(Box::new(change))),
+        None => record_rule(adapters, profile).await,
     }
-    trust_rule(adapters, profile).await
 }
 
-/// The change that a person has to accept before anything is sent through a profile; nothing if its rule is strict enough.
+/// The changes that a person has to accept before anything is sent through a profile; none if its rule is strict enough.
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn weaker_rule(adapters: &Adapters, profile: &Profile) -> Result<Option<WeakerRule>, Error> {
+pub async fn weaker_rules(adapters: &Adapters, profile: &Profile) -> Result<Vec<WeakerRule>, Error> {
     if profile.is_loopback() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let now = Written::of(profile.approval.as_ref());
-    let mut governing = governing(adapters, profile).await?.into_iter();
-    Ok(governing.find(|(_, known)| known.is_weakened_by(&now)).map(|(record, known)| weaker(profile, &record, &known)))
+    let governing = governing(adapters, profile).await?.into_iter();
+    let mut changes: Vec<WeakerRule> = Vec::new();
+    for (record, known) in governing.filter(|(_, known)| known.is_weakened_by(&now)) {
+        let change = weaker(profile, &record, &known);
+        if !changes.contains(&change) {
+            changes.push(change);
+        }
+    }
+    Ok(changes)
 }
 
 /// Records the rule that a profile has now, with the person and the time, if it differs from a kept one.
 ///
 /// # Errors
 /// When the ledger fails.
-pub async fn trust_rule(adapters: &Adapters, profile: &Profile) -> Result<(), Error> {
+pub async fn record_rule(adapters: &Adapters, profile: &Profile) -> Result<(), Error> {
     if profile.is_loopback() {
         return Ok(());
     }
     let now = Written::of(profile.approval.as_ref());
     let governing = governing(adapters, profile).await?;
     let is_new = governing.is_empty() && profile.approval.is_some();
-    let is_own = |record: &KeptApprovalRule| record.account == profile.account || record.gateway == profile.name;
-    match is_new || governing.iter().any(|(record, known)| *known != now || !is_own(record)) {
+    let has_account = governing.iter().any(|(record, _)| record.account == profile.account);
+    let differs = governing.iter().any(|(_, known)| *known != now);
+    match is_new || differs || !governing.is_empty() && !has_account {
         true => record(adapters, profile, &now).await,
         false => Ok(()),
     }
@@ -92,8 +92,8 @@ async fn record(adapters: &Adapters, profile: &Profile, now: &Written) -> Result
     Ok(adapters.ledger.keep_approval_rule(rule).await?)
 }
 
-/// The kept rules that a profile must not weaken: the latest of its account, the latest of its name, and if it has neither, the
-/// latest of each account on its hosts.
+/// The kept rules that a profile must not weaken: the latest of its account, the latest of its name, and if its account has
+/// none, the latest of each account on its hosts.
 async fn governing(adapters: &Adapters, profile: &Profile) -> Result<Vec<(KeptApprovalRule, Written)>, Error> {
     let records = adapters.ledger.approval_rules().await?;
     let governing = select_governing(&records, profile).into_iter().map(|record| {
@@ -106,16 +106,16 @@ async fn governing(adapters: &Adapters, profile: &Profile) -> Result<Vec<(KeptAp
 fn select_governing<'r>(records: &'r [KeptApprovalRule], profile: &Profile) -> Vec<&'r KeptApprovalRule> {
     let of_account = records.iter().rfind(|record| record.account == profile.account);
     let of_name = records.iter().rfind(|record| record.gateway == profile.name);
-    let own: Vec<_> = of_account.into_iter().chain(of_name).collect();
-    if !own.is_empty() {
-        return own;
+    let own = of_account.into_iter().chain(of_name);
+    if of_account.is_some() {
+        return own.collect();
     }
     let hosts = hosts(profile);
     let mut by_account = BTreeMap::new();
     for record in records.iter().filter(|record| record.hosts.iter().any(|host| hosts.contains(host))) {
         by_account.insert(&record.account, record);
     }
-    by_account.into_values().collect()
+    own.chain(by_account.into_values()).collect()
 }
 
 fn hosts(profile: &Profile) -> Vec<String> {
@@ -169,7 +169,7 @@ impl std::fmt::Display for Written {
             Some(Limits { above, by }) => {
                 let names = |(name, key): (&String, &String)| format!("{name} ({key})");
                 let by: Vec<String> = by.iter().map(names).collect();
-                write!(f, "an approval above {above} by {}", by.join(" or "))
+                write!(f, "an approval for more than {above} recipients by {}", by.join(" or "))
             }
         }
     }

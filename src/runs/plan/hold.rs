@@ -141,7 +141,8 @@ impl Session {
 
     /// Refuses new messages to so many people of a run, in the place of others, where they need an approval and it has none.
     pub(in crate::runs) async fn refuse_unapproved_retry(&self, run: &Run, number: u64) -> Result<(), Error> {
-        let total = Unapproved { number, sent: 0 };
+        let in_edition = |other: &Run| other.edition == run.edition;
+        let total = Unapproved { number, sent: self.sent_unapproved(in_edition).await? };
         if self.needed(total).is_none() {
             return Ok(());
         }

@@ -16,7 +16,7 @@ mod test_plan;
 mod tests;
 
 pub(super) use account_rule::check_profile;
-pub use account_rule::{WeakerRule, trust_rule, weaker_rule};
+pub use account_rule::{WeakerRule, record_rule, weaker_rules};
 pub use approve::{Approving, Standing, approve, look_at_plan};
 pub use made::{MadePlan, PlanFigures, plan};
 pub use occurrence::{approvals_given, planned_occurrence};

@@ -5,15 +5,17 @@ use std::fs;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret as _, SecretString};
+use tokio::sync::watch;
 
 use super::*;
 use crate::delivery::Interrupt;
 use crate::domain::Endpoint;
 use crate::gateway::{Address, JsonApi, JsonApiError, Rules};
+use crate::ledger::{RunId, State};
 use crate::manifest::Day;
 use crate::runs::tests::{Fixed, World, ended};
-use crate::runs::{Error, Inputs, Outcome, Request, Round};
-use crate::sandbox::{Sandbox, Settings};
+use crate::runs::{Adapters, Error, Inputs, Launch, Outcome, OwnFiles, Request, RetryScope, Round};
+use crate::sandbox::{Sandbox, Scenario, Settings, load_scenario};
 
 thread_local! {
     /// Where the sandbox is that answers for the live host.
@@ -36,8 +38,13 @@ struct Office {
 
 impl Office {
     async fn new(above: u32) -> Self {
+        Self::with_scenario(above, Scenario::default()).await
+    }
+
+    async fn with_scenario(above: u32, scenario: Scenario) -> Self {
         let mut world = World::new().await;
-        let settings = Settings { key: "s3cret".to_owned().into(), ..Settings::default() };
+        let scenario = Arc::new(scenario);
+        let settings = Settings { key: "s3cret".to_owned().into(), scenario, ..Settings::default() };
         let sandbox = Sandbox::start(settings).await.unwrap();
         SANDBOX.set(sandbox.base_url());
         world.adapters.connect = connect;
@@ -71,6 +78,17 @@ impl Office {
     async fn send(&self, request: Request) -> Result<Outcome, Error> {
         let request = Request { offline: true, no_wait: true, ..request };
         self.world.launch(Some("production"), request, Fixed::yes(), Interrupt::None).await
+    }
+
+    async fn retry(&self, run: RunId) -> Result<Outcome, Error> {
+        let Adapters { state, profiles, clock, .. } = &self.world.adapters;
+        let file = self.world.folder.path().join("sale.yaml");
+        let inputs = Inputs::load(&file, Some("production"), profiles, Day::Of(clock()))?;
+        let request = Request { offline: true, no_wait: true, ..Request::default() };
+        let launch = Launch::of(Arc::new(inputs), request, OwnFiles { state, profiles })?;
+        let scope = RetryScope { run, states: vec![State::Rejected], error: None };
+        let (_sender, interrupt) = watch::channel(Interrupt::None);
+        launch.retry(self.world.adapters.clone(), Fixed::yes(), interrupt, scope).await
     }
 
     /// Plans what is left, has Olha sign it, and gives the digest.
@@ -137,6 +155,21 @@ async fn messages_with_an_approval_do_not_count_as_unapproved() {
     ended(office.send(Request::default()).await);
     office.write_list(6);
     assert_eq!(refused(office.send(Request::default()).await), (1, 2));
+}
+
+#[tokio::test]
+async fn approval_counts_retries_of_rejected_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.yaml");
+    fs::write(&file, "faults:\n  - { when: { suffix: \"1\" }, item_error: No route }\n").unwrap();
+    let office = Office::with_scenario(1, load_scenario(&file).value.unwrap()).await;
+    office.write_list(1);
+    let rejected = ended(office.send(Request::default()).await);
+    assert_eq!(rejected.counts.get(State::Rejected), 1);
+    office.write("sale.csv", "phone\n+380500000002\n");
+    ended(office.send(Request::default()).await);
+    office.write_list(1);
+    assert_eq!(refused(office.retry(rejected.run.key).await), (1, 1));
 }
 
 #[tokio::test]

@@ -147,7 +147,7 @@ pub(super) fn stranger(language: Language) -> Response {
 
 /// What everybody sees while the file of those who may look cannot be read. It tells strangers no path of this machine.
 pub(super) fn closed(language: Language, why: &str) -> Response {
-    tracing::error!("the pages are closed, because who may look at them cannot be read: {why}");
+    tracing::error!("the pages are closed: cannot read the dashboard sign-ins: {why}");
     let page = render(language, Form::Served, "pages/closed.html", &serde_json::json!({}));
     (StatusCode::SERVICE_UNAVAILABLE, page.map(Html).map_err(|error| error.to_string())).into_response()
 }

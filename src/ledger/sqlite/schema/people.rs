@@ -192,9 +192,10 @@ pub(super) const APPROVAL_RULES: &str = "
         at INTEGER NOT NULL,
         sum INTEGER NOT NULL
     ) STRICT;
-    UPDATE runs SET loopback = 1 WHERE purpose IS NULL AND live AND (
-        account LIKE '127.%' OR account LIKE '%@127.%' OR account LIKE '[::1]%' OR account LIKE '%@[::1]%'
-            OR account LIKE 'localhost%' OR account LIKE '%@localhost%');
+    UPDATE runs SET loopback = 1 FROM (SELECT key AS of, replace(account, gateway || '@', '') AS host FROM runs) AS hosts
+        WHERE key = of AND purpose IS NULL AND live AND (
+            host IN ('localhost', '[::1]') OR host LIKE 'localhost:%' OR host LIKE '[::1]:%'
+            OR (host LIKE '127.%' AND host NOT GLOB '*[^0-9.:]*'));
     INSERT INTO profiles (name, host) SELECT DISTINCT gateway, 'loopback' FROM runs WHERE live AND loopback
         ON CONFLICT (name) DO NOTHING;
 ";
