@@ -76,7 +76,7 @@ fn tests_of_an_edition_have_ten_recipients_over_all_commands() {
         test(&sale, [tester], &[]).exits(0);
     }
     for row in ["2", "3"] {
-        test(&sale, [10], &["--row", row]).exits(2).says("would have 11 recipients").says("help: ");
+        test(&sale, [10], &["--row", row]).exits(2).says("to 11 recipients").says("help: ");
         test(&sale, [9], &["--row", row]).exits(0);
     }
     assert_eq!(gateway.phones().len(), 12);
@@ -92,7 +92,7 @@ fn rejected_test_counts_no_recipient() {
     let sale = campaign().through(&gateway).write();
     test(&sale, [20], &[]).exits(3);
     test(&sale, 0..10, &[]).exits(0);
-    test(&sale, [20], &[]).exits(2).says("would have 11 recipients");
+    test(&sale, [20], &[]).exits(2).says("to 11 recipients");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn more_recipients_of_tests_wait_for_the_approver() {
         for tester in 0..most {
             test(&sale, [tester], &[]).exits(0);
         }
-        let refused = test(&sale, [most, most + 1], &[]).exits(2).says(&format!("may have {most}, and more need"));
+        let refused = test(&sale, [most, most + 1], &[]).exits(2).says(&format!("the limit is {most}; more need"));
         let command = refused.stderr.split_once("campaign approve ").expect("a command").1;
         let digest = command.split(' ').next().expect("a digest");
         sale.run(&["--plan", digest]).exits(2).says("whom test messages go to");

@@ -191,13 +191,13 @@ fn damaged_file_of_visitors_closes_the_pages_and_not_the_webhooks() {
         sale.write("state/visitors.json", damage);
         let mut server = hooked.serve();
         let listening = server.listening().clone();
-        assert!(listening["pages_closed"].as_str().is_some_and(|why| why.contains("delete it")), "{listening}");
+        assert!(listening["pages_closed"].as_str().is_some_and(|why| why.contains("delete the file")), "{listening}");
         let closed = Browser::stranger(&server).get("/");
         assert_eq!(closed.status, 503);
         assert!(closed.page().one("pre").text.contains("campaign serve list"));
         assert!(!closed.body.contains("visitors.json"), "a stranger learns no path");
         assert_eq!(hooked.tell(&operations(&gateway)[0], &delivered), 200);
-        sale.campaign(&["serve", "link", "--for", "Olha"]).exits(74).says("visitors.json").says("delete it");
+        sale.campaign(&["serve", "link", "--for", "Olha"]).exits(74).says("visitors.json").says("delete the file");
         server.is_up();
         std::fs::remove_file(sale.path("state/visitors.json")).expect("removed");
         assert_eq!(Browser::stranger(&server).get("/").status, 403, "a new link opens them");

@@ -119,7 +119,7 @@ fn run_to_be_stopped_is_shown_and_yes_has_to_be_typed() {
     refused
         .says("cancelling 7 rows of sale@1 needs confirmation")
         .says("nothing was changed")
-        .says("help: check the numbers, then add `--yes`");
+        .says("help: run it at a terminal to see what changes, or add `--yes`");
     let refused = sale.campaign(&["stop", "sale", "--for-good", "--json"]).exits(2).json();
     assert!(refused["error"].is_string() && refused["help"].is_string(), "{refused}");
     sale.campaign(&["stop", "sale", "--yes"]).exits(2);
