@@ -120,6 +120,6 @@ fn more_recipients_of_tests_wait_for_the_approver() {
         assert_eq!(gateway.phones().len() as u64, most);
         test(&sale, [most + 1, most], &[]).exits(0);
         assert_eq!(gateway.phones().len() as u64, most + 2);
-        test(&sale, [most + 2], &[]).exits(2).says("need an approval");
+        test(&sale, [most + 2], &[]).exits(2).says("need the `approval`");
     }
 }
