@@ -148,3 +148,12 @@ fn a_date_that_was_slept_through_is_told_and_left_out_and_the_next_is_waited_for
     run.finish().exits(0);
     assert_eq!(gateway.phones().len(), 3);
 }
+
+#[test]
+fn schedule_shows_the_local_time_of_an_inverted_zone() {
+    let draft = campaign().through(&Gateway::accepting()).top("timezone: Etc/GMT+2");
+    let sale = draft.top("schedule: { every: daily 10:00 }").write();
+    for command in [&["schedule", "next", "sale.yaml"][..], &["schedule", "add", "sale.yaml"], &["schedule", "list"]] {
+        sale.campaign(command).exits(0).says("10:00 (Etc/GMT+2, which is UTC-02:00, now ");
+    }
+}

@@ -1,11 +1,14 @@
 //! The words for what runs by itself.
 
-use crate::calendar::Occurrence;
+use jiff::Timestamp;
+
+use crate::calendar::{InvertedZone, Occurrence};
 use crate::cli::suggested::{Options, file};
 use crate::finding::one_line;
 use crate::runs::{ArmedChange, ScheduleRefusal};
 
-/// An occurrence for a person.
+/// An occurrence for a person. A zone such as `Etc/GMT+2` has its offset and the time that it is there now, because the sign of
+/// its name is inverted.
 pub(in crate::cli) fn date(occurrence: &Occurrence) -> String {
     let shown = occurrence.local();
     let words = shown.strftime("%a %-d %b %Y, %H:%M");
@@ -13,7 +16,10 @@ pub(in crate::cli) fn date(occurrence: &Occurrence) -> String {
         true => String::new(),
         false => format!(", instead of {}, which clocks leave out", occurrence.name()),
     };
-    format!("{words} ({}){instead}", occurrence.zone_name())
+    let zone = occurrence.zone_name();
+    let inverted = InvertedZone::of(zone)
+        .map(|zone| format!(", which is {}, now {}", zone.offset(), zone.local_time(Timestamp::now())));
+    format!("{words} ({zone}{}){instead}", inverted.unwrap_or_default())
 }
 
 /// What changed since a schedule was armed.
