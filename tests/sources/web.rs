@@ -86,6 +86,68 @@ fn what_is_no_whole_list_is_told_and_not_sent_to() {
     assert_eq!(gateway.phones(), Vec::<u64>::new());
 }
 
+/// An answer of this status and these headers, with the list as its body.
+fn answer(status: &str, headers: &str) -> String {
+    let length = LIST.len();
+    format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{LIST}")
+}
+
+#[test]
+fn answers_without_the_whole_list_send_nothing() {
+    let gateway = Gateway::accepting();
+    let page = "<form action=/login>Sign in</form>";
+    let page = |kind: &str| {
+        let length = page.len();
+        format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{page}")
+    };
+    for (answer, words) in [
+        (answer("206 Partial Content", "Content-Range: bytes 0-46/90\r\n"), "only a part of the list (status 206)"),
+        (answer("206 Partial Content", ""), "only a part of the list (status 206)"),
+        (answer("200 OK", "Content-Range: bytes 0-46/90\r\n"), "only a part of the list (`Content-Range`)"),
+        (answer("200 OK", "Content-Type: multipart/byteranges; boundary=x\r\n"), "several parts"),
+        (answer("200 OK", "Content-Encoding: br\r\n"), "`br` is not read"),
+        (answer("200 OK", "Content-Encoding: gzip\r\nContent-Encoding: br\r\n"), "`gzip, br` is not read"),
+        (answer("202 Accepted", ""), "not ready (status 202)"),
+        (answer("203 Non-Authoritative Information", ""), "status 203"),
+        (answer("226 IM Used", ""), "status 226"),
+        (answer("304 Not Modified", ""), "did not change (status 304)"),
+        (answer("300 Multiple Choices", ""), "not followed (status 300)"),
+        (answer("302 Found", "Location: /people.csv\r\n"), "not followed (status 302)"),
+        ("HTTP/1.1 204 No Content\r\n\r\n".to_owned(), "without content (status 204)"),
+        ("HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n".to_owned(), "without content (status 205)"),
+        (format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{LIST}"), "no `Content-Length`"),
+        (format!("HTTP/1.0 200 OK\r\n\r\n{LIST}"), "no `Content-Length`"),
+        (format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2d\r\n{LIST}\r\n"), "broke"),
+        (format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{LIST}"), "broke"),
+        (page("text/html; charset=utf-8"), "a web page instead of a list"),
+        (page("text/csv"), "a web page (HTML)"),
+    ] {
+        run(&at(&Web::answering(answer).address, &gateway)).exits(2).says(words).says("sale.yaml");
+    }
+    assert_eq!(gateway.phones(), Vec::<u64>::new());
+}
+
+#[test]
+fn whole_lists_are_sent_in_every_form_of_an_answer() {
+    for answer in [
+        format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2d\r\n{LIST}\r\n0\r\n\r\n"),
+        answer("200 OK", "Content-Type: text/html\r\n"),
+        answer("200 OK", "Content-Encoding: identity\r\n"),
+    ] {
+        let gateway = Gateway::accepting();
+        run(&at(&Web::answering(answer).address, &gateway)).exits(0);
+        assert_eq!(gateway.phones(), [phone(2), phone(3)]);
+    }
+}
+
+#[test]
+fn headers_that_ask_for_a_part_are_refused_by_check() {
+    let gateway = Gateway::accepting();
+    let source = "url: https://crm.example/people.csv\nheaders: { Range: bytes=0-99, if-none-match: '\"x\"' }";
+    let sale = fetched(campaign().through(&gateway), source);
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("`Range` asks for less").says("remove `if-none-match`");
+}
+
 #[test]
 fn the_headers_go_to_no_other_host() {
     let (gateway, other) = (Gateway::accepting(), Web::giving(LIST));

@@ -15,13 +15,16 @@ enum Advice {
 }
 
 /// What files begin with that are no text.
-const MAGIC: [(&[u8], Foreign); 14] = [
+const MAGIC: [(&[u8], Foreign); 17] = [
     (b"%PDF", Foreign("a PDF document", Advice::Other)),
     (b"{\\rtf", Foreign("a text document (RTF)", Advice::SaveAs)),
     (b"7z\xbc\xaf", Foreign("an archive (7z)", Advice::Unpack)),
     (b"Rar!", Foreign("an archive (RAR)", Advice::Unpack)),
     (b"BZh", Foreign("a packed file (bzip2)", Advice::Unpack)),
     (b"\xfd7zXZ", Foreign("a packed file (xz)", Advice::Unpack)),
+    (b"\x04\x22\x4d\x18", Foreign("a packed file (lz4)", Advice::Unpack)),
+    (b"LZIP\x01", Foreign("a packed file (lzip)", Advice::Unpack)),
+    (b"\x1f\x9d", Foreign("a packed file (compress)", Advice::Unpack)),
     (b"\x1f\x8b", Foreign("a file that was packed twice", Advice::Unpack)),
     (b"\x28\xb5\x2f\xfd", Foreign("a file that was packed twice", Advice::Unpack)),
     (b"SQLite format 3\0", Foreign("a database (SQLite)", Advice::SaveAs)),
@@ -32,17 +35,42 @@ const MAGIC: [(&[u8], Foreign); 14] = [
     (b"\x7fELF", Foreign("a program", Advice::Other)),
 ];
 
+/// Tags by which a web page without a declaration is known (WHATWG, "MIME Sniffing", section 7.1).
+const TAGS: [&str; 18] = [
+    "html", "head", "script", "iframe", "h1", "div", "font", "table", "a", "style", "title", "b", "body", "br", "p",
+    "meta", "center", "form",
+];
+
+/// Whether text begins as a web page. A tag ends with a space or `>`, so that a column `<phone>` is not taken for `<p`.
+fn is_web_page(head: &[u8]) -> bool {
+    let Some(rest) = head.strip_prefix(b"<") else { return false };
+    if rest.starts_with(b"!--") || rest.get(..13).is_some_and(|rest| rest.eq_ignore_ascii_case(b"!doctype html")) {
+        return true;
+    }
+    TAGS.iter().any(|tag| {
+        let (name, end) = (rest.get(..tag.len()), rest.get(tag.len()));
+        name.is_some_and(|name| name.eq_ignore_ascii_case(tag.as_bytes()))
+            && end.is_some_and(|end| *end == b'>' || end.is_ascii_whitespace())
+    })
+}
+
 impl Foreign {
     pub(super) fn of(head: &[u8]) -> Option<Self> {
         let by_magic = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, foreign)| foreign);
-        by_magic.or_else(|| Self::of_text(head))
+        by_magic.or_else(|| Self::of_archive(head)).or_else(|| Self::of_text(head))
+    }
+
+    /// An archive of files, whose magic stands behind the name of the first one.
+    fn of_archive(head: &[u8]) -> Option<Self> {
+        let is_tar = head.get(257..262) == Some(b"ustar") && head.get(..257).is_some_and(|name| name.contains(&0));
+        is_tar.then_some(Self("an archive (tar)", Advice::Unpack))
     }
 
     /// Text that is no table, though it is often named so.
     fn of_text(head: &[u8]) -> Option<Self> {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
         let begins = |with: &str| head.get(..with.len()).is_some_and(|head| head.eq_ignore_ascii_case(with.as_bytes()));
-        if begins("<html") || begins("<!doctype html") || begins("<table") || begins("<meta") {
+        if is_web_page(head) {
             return Some(Self(
                 "a web page (HTML), as many programs export it under the name of a workbook",
                 Advice::SaveAs,
@@ -81,18 +109,25 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_recognised() {
+        let mut tar = [0; 512];
+        tar[..8].copy_from_slice(b"list.csv");
+        tar[257..262].copy_from_slice(b"ustar");
         for (head, name) in [
             (&b"%PDF-1.7"[..], "a PDF document"),
             (b"\xef\xbb\xbf <!DOCTYPE html><html>", "a web page"),
             (b"<TABLE border=1>", "a web page"),
+            (b"\n<!-- saved from url=(0014)about:internet -->", "a web page"),
+            (b"<head>\n<title>Sign in</title>", "a web page"),
+            (b"<p\n>Sign in", "a web page"),
             (b"<?xml version=\"1.0\"?><?mso-application", "an XML file"),
             (b"[ {\"phone\": 1}]", "a JSON file"),
             (b"{\n \"phone\": 1}", "a JSON file"),
             (b"7z\xbc\xaf\x27\x1c", "an archive (7z)"),
+            (&tar, "an archive (tar)"),
         ] {
             assert!(Foreign::of(head).is_some_and(|foreign| foreign.name().starts_with(name)), "{name}");
         }
-        for text in ["", "p", "phone", "<phone>,name", "[phone],name", "{phone}", "телефон", "Rar,phone"] {
+        for text in ["", "p", "phone", "<phone>,name", "<a", "[phone],name", "{phone}", "телефон", "Rar,phone"] {
             assert_eq!(Foreign::of(text.as_bytes()), None, "{text:?}");
         }
     }

@@ -29,6 +29,9 @@ const STANDARD_INPUT: &str = "-";
 
 /// Headers whose texts are secrets.
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+/// Headers to which a server may answer with a part of the list, or without it.
+const CONDITIONAL_HEADERS: [&str; 7] =
+    ["range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "a-im"];
 
 impl Resolver<'_> {
     /// Where the list comes from; nothing where that is missing or wrong, which was told.
@@ -99,6 +102,11 @@ impl Resolver<'_> {
             if reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_err() {
                 let finding = Finding::new(&rules::LIST_ADDRESS, format!("`{name}` cannot be the name of a header"));
                 self.report.at(&entry.key_span, finding.help("write it like `Authorization` or `Accept`"));
+                continue;
+            }
+            if CONDITIONAL_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+                let finding = Finding::new(&rules::LIST_ADDRESS, format!("`{name}` asks for less than the whole list"));
+                self.report.at(&entry.key_span, finding.help(format!("remove `{name}`")));
                 continue;
             }
             let text = match entry.value.scalar() {

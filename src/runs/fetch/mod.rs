@@ -10,6 +10,7 @@ mod query;
 mod question;
 mod spool;
 mod url;
+mod whole;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -2,12 +2,12 @@
 
 use std::io::Write as _;
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, redirect, retry};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::{Client, Response, Url, redirect, retry};
 use secrecy::ExposeSecret as _;
 
 use super::spool::Spool;
-use super::{Failed, secret};
+use super::{Failed, secret, whole};
 use crate::manifest::{HeaderText, ListUrl};
 
 /// What this program calls itself.
@@ -17,11 +17,13 @@ const REDIRECTS: usize = 5;
 
 pub(super) async fn fetch(wanted: &ListUrl, mut spool: Spool) -> Result<Spool, Failed> {
     let url = &wanted.url;
-    let own = (url.scheme().to_owned(), url.host_str().map(ToOwned::to_owned), url.port_or_known_default());
+    let own = origin(url);
     let within = redirect::Policy::custom(move |attempt| {
-        let to = attempt.url();
-        let there = (to.scheme().to_owned(), to.host_str().map(ToOwned::to_owned), to.port_or_known_default());
-        if there == own && attempt.previous().len() <= REDIRECTS { attempt.follow() } else { attempt.stop() }
+        if origin(attempt.url()) == own && attempt.previous().len() <= REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
     });
     let client = Client::builder()
         .user_agent(AGENT)
@@ -34,23 +36,26 @@ pub(super) async fn fetch(wanted: &ListUrl, mut spool: Spool) -> Result<Spool, F
     let client = client.build().map_err(|_| Failed::new("the system gives no client for it"))?;
     let sent = client.get(url.clone()).headers(headers(wanted)?).send().await;
     let mut answer = sent.map_err(|error| words(&error))?;
-    let status = answer.status();
-    if status.is_redirection() {
-        let help = "name the address that it leads to, if the headers are meant for it too";
-        return Err(Failed::new("it leads to another host").help(help));
-    }
-    if !status.is_success() {
-        let help = match status.as_u16() {
-            401 | 403 => "look at `headers`: the secret may be missing, or too old",
-            404 | 410 => "look at the address",
-            _ => "try again later, or ask whoever runs it",
-        };
-        return Err(Failed::new(format!("it answered with status {}", status.as_u16())).help(help));
-    }
+    whole::check_status(answer.status(), leads_elsewhere(&answer))?;
+    whole::check_headers(answer.version(), answer.headers())?;
+    let mut head = Vec::with_capacity(whole::HEAD);
     while let Some(chunk) = answer.chunk().await.map_err(|error| words(&error))? {
+        head.extend(chunk.iter().take(whole::HEAD - head.len()));
         spool.write_all(&chunk)?;
     }
+    whole::check_is_no_page(answer.headers(), &head)?;
     Ok(spool)
+}
+
+/// Whether an answer redirects to another scheme, host or port.
+fn leads_elsewhere(answer: &Response) -> bool {
+    let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+    let to = location.and_then(|location| answer.url().join(location).ok());
+    to.is_some_and(|to| origin(&to) != origin(answer.url()))
+}
+
+fn origin(url: &Url) -> (String, Option<String>, Option<u16>) {
+    (url.scheme().to_owned(), url.host_str().map(ToOwned::to_owned), url.port_or_known_default())
 }
 
 fn headers(wanted: &ListUrl) -> Result<HeaderMap, Failed> {

@@ -1,0 +1,80 @@
+//! Checks that an HTTP answer holds the whole list and not a part of it, a page or an encoding that is not read.
+
+use reqwest::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName, TRANSFER_ENCODING,
+};
+use reqwest::{StatusCode, Version};
+
+use super::Failed;
+
+/// Content encodings that a list can have: decoding recognizes them by their first bytes.
+const READABLE: [&str; 4] = ["identity", "gzip", "x-gzip", "zstd"];
+/// How much of a body shows whether it is a web page.
+pub(super) const HEAD: usize = 256;
+
+/// Refuses an answer whose status is not 200. `leads_elsewhere` is whether a redirect names another host.
+pub(super) fn check_status(status: StatusCode, leads_elsewhere: bool) -> Result<(), Failed> {
+    let number = status.as_u16();
+    let (why, help) = match number {
+        200 => return Ok(()),
+        304 => ("it answered that the list did not change (status 304)".to_owned(), WHOLE),
+        300..=399 if leads_elsewhere => (
+            "it leads to another host".to_owned(),
+            "name the address that it leads to, if the headers are meant for it too",
+        ),
+        300..=399 => (format!("it redirects in a way that is not followed (status {number})"), "look at the address"),
+        202 => ("it answered that the list is not ready (status 202)".to_owned(), "run the same command again later"),
+        204 | 205 => (format!("it answered without content (status {number})"), "look at the address"),
+        206 => ("it sent only a part of the list (status 206)".to_owned(), WHOLE),
+        401 | 403 => {
+            (format!("it answered with status {number}"), "look at `headers`: the secret may be missing, or too old")
+        }
+        404 | 410 => (format!("it answered with status {number}"), "look at the address"),
+        _ => (format!("it answered with status {number}"), "try again later, or ask the owner of the address"),
+    };
+    Err(Failed::new(why).help(help))
+}
+
+/// What to do about an answer that is not whole.
+const WHOLE: &str = "have the server or the proxy before it send the whole list with status 200";
+
+/// Refuses an answer whose headers do not promise the whole list in a form that can be read.
+pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(), Failed> {
+    if headers.contains_key(CONTENT_RANGE) {
+        return Err(Failed::new("it sent only a part of the list (`Content-Range`)").help(WHOLE));
+    }
+    let kind = text(headers, CONTENT_TYPE);
+    if kind.starts_with("multipart/") {
+        return Err(Failed::new("it sent several parts instead of one list (`multipart`)").help(WHOLE));
+    }
+    let encoding = text(headers, CONTENT_ENCODING);
+    if !encoding.is_empty() && !READABLE.contains(&encoding.as_str()) {
+        let why = format!("its content encoding `{encoding}` is not read");
+        return Err(Failed::new(why).help("add `Accept-Encoding: identity` under `headers`"));
+    }
+    // Without both, the end of the connection is the end of the list, and so is a connection that breaks.
+    let names_its_end = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
+    if version <= Version::HTTP_11 && !names_its_end {
+        let why = "its answer has no `Content-Length`, so a list that breaks off looks whole";
+        return Err(Failed::new(why).help("have the server send `Content-Length`, or send the list in chunks"));
+    }
+    Ok(())
+}
+
+/// Refuses a web page, such as a page to sign in. `head` holds the first bytes of the body.
+pub(super) fn check_is_no_page(headers: &HeaderMap, head: &[u8]) -> Result<(), Failed> {
+    let kind = text(headers, CONTENT_TYPE);
+    let kind = kind.split(';').next().unwrap_or_default().trim_end();
+    let is_markup = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start().starts_with(b"<");
+    if is_markup && matches!(kind, "text/html" | "application/xhtml+xml") {
+        let help = "look at `headers` and the address: the page may ask to sign in";
+        return Err(Failed::new("it answered with a web page instead of a list").help(help));
+    }
+    Ok(())
+}
+
+/// A header in lower case; several of one name are joined.
+fn text(headers: &HeaderMap, name: HeaderName) -> String {
+    let values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    values.collect::<Vec<_>>().join(", ").trim().to_ascii_lowercase()
+}
