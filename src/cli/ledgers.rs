@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -31,17 +31,21 @@ type OnCommit = Arc<dyn Fn(Duration) + Send + Sync>;
 
 /// The ledgers that a command opened, which are closed at its end.
 #[derive(Default)]
-pub(super) struct OpenLedgers(Mutex<Vec<Arc<dyn Ledger>>>);
+pub(super) struct OpenLedgers {
+    open: Mutex<Vec<Arc<dyn Ledger>>>,
+    /// The address of the database, which knows whether it was reached.
+    address: OnceLock<PostgresAddress>,
+}
 
 impl OpenLedgers {
     fn keep(&self, ledger: impl Ledger + 'static) -> Arc<dyn Ledger> {
         let ledger: Arc<dyn Ledger> = Arc::new(ledger);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&ledger));
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&ledger));
         ledger
     }
 
     fn take(&self) -> Vec<Arc<dyn Ledger>> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -56,9 +60,13 @@ enum Chosen {
 impl Context {
     fn chosen(&self) -> Result<Chosen, Failure> {
         match self.global.ledger.as_ref().and_then(LedgerUrl::given) {
-            Some(url) => PostgresAddress::parse(url)
-                .map(|address| Chosen::Shared(Box::new(address)))
-                .map_err(|error| Failure::wrong(error.to_string())),
+            Some(url) => {
+                let address = match self.ledgers.address.get() {
+                    Some(address) => address.clone(),
+                    None => PostgresAddress::parse(url).map_err(|error| Failure::wrong(error.to_string()))?,
+                };
+                Ok(Chosen::Shared(Box::new(self.ledgers.address.get_or_init(|| address).clone())))
+            }
             None => Ok(Chosen::File(self.state()?.join(LEDGER))),
         }
     }

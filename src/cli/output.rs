@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::args::{ColorChoice, Global, ProgressForm};
+use super::args::{ColorChoice, Global, LedgerUrl, ProgressForm};
 use super::exit;
 use super::failure::{Explanation, Failure};
 use super::listing::fitted;
@@ -26,6 +26,8 @@ pub(super) struct Output {
     /// How progress is shown.
     pub(super) progress: ProgressForm,
     color: bool,
+    /// Whether the ledger is in a database.
+    pub(super) shared_ledger: bool,
     /// What every command that is suggested needs behind it.
     pub(super) options: Options,
     /// Why what the ledger says is not to be believed.
@@ -60,7 +62,9 @@ impl Output {
             ColorChoice::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         };
         let (distrusted, unwritten) = (Arc::default(), Arc::default());
-        Self { json: global.json, quiet: global.quiet, progress, color, options, distrusted, unwritten }
+        let shared_ledger = global.ledger.as_ref().and_then(LedgerUrl::given).is_some();
+        let (json, quiet) = (global.json, global.quiet);
+        Self { json, quiet, progress, color, shared_ledger, options, distrusted, unwritten }
     }
 
     /// The result of a command.

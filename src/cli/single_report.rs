@@ -125,7 +125,7 @@ fn next(context: &Context, ended: &EndedSingle, exit: u8, again: String) -> Stri
     match state {
         State::Skipped => suggest.command("suppress list"),
         State::NotSent if exit == exit::KEY => format!("mend the key where the profile has it from, then: {again}"),
-        State::NotSent if exit == exit::STORAGE => format!("make room or mend the disk, then: {again}"),
+        State::NotSent if exit == exit::STORAGE => format!("{}, then: {again}", suggest.ledger_repair()),
         State::NotSent => again,
         _ => suggest.command(format!("show {} --row {row}", run.name())),
     }

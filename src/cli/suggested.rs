@@ -72,6 +72,14 @@ impl Output {
         self.options.command(arguments)
     }
 
+    /// What to do about a ledger that failed.
+    pub(super) fn ledger_repair(&self) -> &'static str {
+        match self.shared_ledger {
+            true => "check the database of the ledger and the connection to it",
+            false => "make room or mend the disk",
+        }
+    }
+
     /// The command for what a run needs next, once it is not sent any more.
     pub(super) fn about_run(&self, run: &str, step: &NextStep) -> String {
         self.command(match step {

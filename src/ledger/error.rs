@@ -17,6 +17,17 @@ pub enum LedgerError {
         /// The storage's words.
         reason: String,
     },
+    /// The connection to the database broke, or there is none.
+    #[error(
+        "no connection to the ledger `{path}`: {reason}; check that the database server runs and that this machine reaches it, \
+         then run the same command again"
+    )]
+    Unreachable {
+        /// The address of the database.
+        path: String,
+        /// The driver's or the server's words.
+        reason: String,
+    },
     /// An earlier write failed, so nothing more is written by this process.
     #[error("the ledger is closed after an earlier failure")]
     Closed,
@@ -150,6 +161,7 @@ impl LedgerError {
     pub fn reason(&self) -> String {
         match self {
             Self::NotNewest { reason, .. } | Self::Storage { reason, .. } => reason.clone(),
+            Self::Unreachable { reason, .. } => format!("no connection to the database: {reason}"),
             other => other.to_string(),
         }
     }

@@ -215,5 +215,13 @@ impl Worker {
 
 /// Whether an error is of the ledger as a whole, and not of what it has of one run.
 fn is_of_ledger(error: &Error) -> bool {
-    matches!(error, Error::Ledger(LedgerError::Storage { .. } | LedgerError::Closed | LedgerError::NotNewest { .. }))
+    matches!(
+        error,
+        Error::Ledger(
+            LedgerError::Storage { .. }
+                | LedgerError::Unreachable { .. }
+                | LedgerError::Closed
+                | LedgerError::NotNewest { .. }
+        )
+    )
 }

@@ -189,8 +189,10 @@ fn a_server_that_is_not_there_is_told_at_once_and_where_it_would_be() {
     let sale = over(&cluster, campaign().to(3).through(&gateway));
     cluster.end();
     let place = format!("/{}", database(&sale).rsplit('/').next().expect("a name"));
-    sale.run(&[]).exits(74).says(&place);
-    Process::start(sale.command(&["status"])).finish().exits(74).says(&place);
+    let advice = "check that the database server runs";
+    sale.run(&[]).exits(74).says(&place).says(advice);
+    let status = Process::start(sale.command(&["status"])).finish().exits(74).says(&place).says(advice);
+    assert!(!status.told().contains("make room"), "{}", status.told());
     assert_eq!(gateway.requests().len(), 0);
     assert!(cluster.begin());
     sale.run(&[]).exits(0);

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod backups;
+mod broken_connections;
 #[cfg(target_os = "linux")]
 mod clocks;
 mod composed;

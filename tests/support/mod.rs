@@ -5,6 +5,7 @@ mod chance;
 #[cfg(target_os = "linux")]
 mod clock;
 mod cluster;
+mod cutter;
 mod draft;
 mod folder;
 mod gateway;
@@ -27,6 +28,7 @@ pub(crate) use chance::Chance;
 #[cfg(target_os = "linux")]
 pub(crate) use clock::Clock;
 pub(crate) use cluster::Cluster;
+pub(crate) use cutter::{Cut, Cutter};
 pub(crate) use draft::{Draft, Reachable, campaign, live, nobody};
 pub(crate) use folder::{Folder, in_files};
 pub(crate) use gateway::{Answer, Gateway, Request, accepted, rejected};

@@ -304,7 +304,7 @@ impl Words<'_> {
             exit::DOUBT if run.live => output.about_run(&name, &NextStep::of_doubt(counts).unwrap_or(NextStep::Wait)),
             exit::REJECTIONS | exit::DOUBT => output.about_run(&name, &NextStep::of_ended(counts)),
             exit::KEY => format!("{}, then: {again}", self.where_the_key_is()),
-            exit::STORAGE => format!("make room or mend the disk, then: {again}"),
+            exit::STORAGE => format!("{}, then: {again}", self.output.ledger_repair()),
             _ => again,
         }
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use reqwest::Url;
 use sqlx::ConnectOptions as _;
@@ -14,6 +16,8 @@ pub struct PostgresAddress {
     options: PgConnectOptions,
     shown: String,
     repeatable: String,
+    /// Whether a connection to it was ever there.
+    reached: Arc<AtomicBool>,
 }
 
 /// Why a text is no address; nothing that may be a password is in it.
@@ -72,12 +76,22 @@ impl PostgresAddress {
         // Poolers refuse the parameters that they do not know.
         let options = options.extra_float_digits(None).application_name("campaign").disable_statement_logging();
         let repeatable = without_password(&mut parsed);
-        Ok(Self { options, shown, repeatable })
+        Ok(Self { options, shown, repeatable, reached: Arc::default() })
     }
 
     /// How to connect.
     pub(super) fn options(&self) -> &PgConnectOptions {
         &self.options
+    }
+
+    /// Keeps that a connection to it was there.
+    pub(super) fn reached(&self) {
+        self.reached.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a connection to it was ever there, as far as this value and its clones know.
+    pub(super) fn was_reached(&self) -> bool {
+        self.reached.load(Ordering::Relaxed)
     }
 
     /// The address as it was given, but without its password.

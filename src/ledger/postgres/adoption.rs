@@ -7,6 +7,7 @@ use sqlx::{PgPool, Row as _};
 use super::dialect::storage;
 use super::pen::Commits;
 use super::transaction::{self, Turn};
+use super::waiting::patiently;
 use crate::ledger::LedgerError;
 use crate::ledger::mark::{Mark, MarkFile, MarkReading};
 
@@ -18,7 +19,8 @@ pub(super) async fn adopt(pool: &PgPool, (place, mark): (&str, &Path), known: &M
         MarkReading::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
         MarkReading::Nothing | MarkReading::Unreadable(_) => 0,
     };
-    let adopted = async {
+    // It may be done twice: what a commit without an answer did stays as it is.
+    let adopt = || async {
         let mut connection = pool.acquire().await?;
         let Turn { now, version, succession, .. } = transaction::write(&mut connection).await?;
         succession.keep(&mut connection, version).await?;
@@ -37,7 +39,7 @@ pub(super) async fn adopt(pool: &PgPool, (place, mark): (&str, &Path), known: &M
         let current = Mark { id: moved.try_get(0)?, generation: moved.try_get(1)? };
         transaction::commit(&mut connection, Commits::default().next(), now).await.map(|counted| (current, counted))
     };
-    let (current, counted) = adopted.await.map_err(|error: sqlx::Error| storage(place, &error))?;
+    let (current, counted) = patiently(&place.into(), adopt).await.map_err(|error| storage(place, &error))?;
     let unmarked = |error: std::io::Error| LedgerError::Storage {
         path: place.to_owned(),
         reason: format!("its mark cannot be written: {error}"),

@@ -11,7 +11,7 @@ use sqlx::{PgPool, Row as _};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::dialect::{Waiting, storage};
+use super::dialect::storage;
 use super::ledger::PostgresLedger;
 use super::locks::Locks;
 use super::shard_copy::copy_in;
@@ -20,6 +20,7 @@ use super::sql::Failure;
 use super::sql::look::look;
 use super::sql::statement::{query, scalar};
 use super::transaction;
+use super::waiting::{Waiting, patiently};
 use crate::failpoint;
 use crate::ledger::{Copies, Hold, LedgerError, LedgerFuture, ListReader, NewCopies, Run, SqliteLedger, StrayCopies};
 
@@ -31,7 +32,7 @@ struct NewShards {
     key: i64,
     pool: PgPool,
     locks: Locks,
-    place: String,
+    place: Arc<str>,
     /// Writes the shards of the list; tells why not.
     writing: Option<JoinHandle<sqlx::Result<()>>>,
     /// Whose place they take, which somebody has; else what is there under the name is put aside.
@@ -51,9 +52,39 @@ impl NewShards {
                 Ok(key)
             })
         });
-        let key = begin.await.map_err(|error| not_copied(&error.reason()))?;
-        let (pool, locks, place) = (ledger.pool.clone(), ledger.locks.clone(), ledger.place.to_string());
+        let key = begin.await.map_err(not_copied)?;
+        let (pool, locks, place) = (ledger.pool.clone(), ledger.locks.clone(), Arc::clone(&ledger.place));
         Ok(Self { key, pool, locks, place, writing: None, replaces, kept: false })
+    }
+}
+
+impl NewShards {
+    /// Gives the copies the name of their run. It may be done twice: the commit of an earlier attempt may be without an answer.
+    /// False if the copies are gone.
+    async fn name(&self, name: &str, inputs: &[u8]) -> sqlx::Result<bool> {
+        let mut transaction = transaction::beside(&self.pool).await?;
+        // It waits for an earlier attempt that the server has not ended yet.
+        let current: Option<String> = scalar("SELECT name FROM copies WHERE key = $1 FOR UPDATE")
+            .bind(self.key)
+            .fetch_optional(&mut *transaction)
+            .await?;
+        let Some(current) = current else { return Ok(false) };
+        if current == name {
+            return Ok(true);
+        }
+        match self.replaces {
+            true => remove(&mut transaction, name).await?,
+            // Only a ledger that was put back can lead here; those copies may still be needed.
+            false => drop(put_aside(&mut transaction, name).await?),
+        }
+        query("UPDATE copies SET name = $1, inputs = $2 WHERE key = $3")
+            .bind(name)
+            .bind(inputs)
+            .bind(self.key)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(true)
     }
 }
 
@@ -61,7 +92,9 @@ impl NewCopies for NewShards {
     fn list(&mut self) -> Result<Box<dyn io::Write + Send>, LedgerError> {
         let (given, shards) = sync_channel(WAITING);
         let (key, pool, runtime) = (self.key, self.pool.clone(), Handle::current());
-        self.writing = Some(tokio::task::spawn_blocking(move || runtime.block_on(write(&pool, key, &shards))));
+        let place = Arc::clone(&self.place);
+        let writing = move || runtime.block_on(write((&pool, &place), key, &shards));
+        self.writing = Some(tokio::task::spawn_blocking(writing));
         Ok(Box::new(ShardWriter::new(given)))
     }
 
@@ -69,26 +102,16 @@ impl NewCopies for NewShards {
         let name = run.name();
         Box::pin(async move {
             if let Some(writing) = self.writing.take() {
-                let written = writing.await.map_err(|error| not_copied(&error))?;
-                written.map_err(|error| not_copied(&storage(&self.place, &error).reason()))?;
+                let written = writing.await.map_err(|error| not_copied_for(&error))?;
+                written.map_err(|error| not_copied(storage(&self.place, &error)))?;
             }
             failpoint::pass("run.frozen");
-            let named = async {
-                let mut transaction = transaction::beside(&self.pool).await?;
-                match self.replaces {
-                    true => remove(&mut transaction, &name).await?,
-                    // Only a ledger that was put back can lead here; those copies may still be needed.
-                    false => drop(put_aside(&mut transaction, &name).await?),
-                }
-                query("UPDATE copies SET name = $1, inputs = $2 WHERE key = $3")
-                    .bind(&name)
-                    .bind(inputs)
-                    .bind(self.key)
-                    .execute(&mut *transaction)
-                    .await?;
-                transaction.commit().await
-            };
-            named.await.map_err(|error| not_copied(&storage(&self.place, &error).reason()))?;
+            let named = patiently(&self.place, || self.name(&name, &inputs)).await;
+            match named {
+                Ok(true) => {}
+                Ok(false) => return Err(not_copied_for(&"another process removed the copies meanwhile")),
+                Err(error) => return Err(not_copied(storage(&self.place, &error))),
+            }
             failpoint::pass("run.named");
             self.kept = true;
             Ok(())
@@ -114,17 +137,42 @@ impl Drop for NewShards {
 }
 
 /// Writes shards as they come.
-async fn write(pool: &PgPool, key: i64, shards: &Receiver<Vec<u8>>) -> sqlx::Result<()> {
+async fn write((pool, place): (&PgPool, &Arc<str>), key: i64, shards: &Receiver<Vec<u8>>) -> sqlx::Result<()> {
     let mut number = 0_i64;
     while let Ok(shard) = shards.recv() {
         // With those that came meanwhile, in one commit.
         let together: Vec<Vec<u8>> = std::iter::once(shard).chain(shards.try_iter().take(WAITING)).collect();
-        let mut transaction = transaction::beside(pool).await?;
-        copy_in(&mut transaction, key, (number, &together)).await?;
-        transaction.commit().await?;
+        write_patiently((pool, place), key, (number, &together)).await?;
         number += together.len() as i64;
     }
     Ok(())
+}
+
+/// Writes shards as soon as the database is there.
+async fn write_patiently(
+    (pool, place): (&PgPool, &Arc<str>),
+    key: i64,
+    (first, shards): (i64, &[Vec<u8>]),
+) -> sqlx::Result<()> {
+    let (mut waiting, mut broke) = (Waiting::new(Arc::clone(place)), false);
+    loop {
+        let written = async {
+            let mut transaction = transaction::beside(pool).await?;
+            if broke {
+                // The commit of the attempt before may be without an answer.
+                let again = query("DELETE FROM copy_shards WHERE copies = $1 AND shard >= $2").bind(key).bind(first);
+                again.execute(&mut *transaction).await?;
+            }
+            copy_in(&mut transaction, key, (first, shards)).await?;
+            transaction.commit().await
+        };
+        match written.await {
+            Err(error) if waiting.goes_on(&error).await => broke = true,
+            // The server made that commit only now.
+            Err(sqlx::Error::Database(error)) if broke && error.is_unique_violation() => {}
+            ended => return ended,
+        }
+    }
 }
 
 /// Reads the shards of a list one after another, each by itself: whoever reads may take its time.
@@ -203,20 +251,9 @@ impl PostgresLedger {
     /// The copies of runs that the ledger does not have: in the database, and in files of this machine, whose ledger may
     /// know of messages that this one does not.
     pub(super) async fn strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
-        let mut reader = self.reader().await?;
-        let known = scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&mut *reader).await;
-        let known: HashSet<String> = self.told(known.map_err(Failure::Sql))?.into_iter().collect();
-        let found = query(
-            "SELECT name, inputs FROM copies WHERE name ~ '@[0-9]+$' AND inputs IS NOT NULL
-             AND name NOT IN (SELECT campaign || '@' || number FROM runs) ORDER BY name",
-        );
-        let found = self.told(found.fetch_all(&mut *reader).await.map_err(Failure::Sql))?;
-        let stray = |row: &PgRow| {
-            let run: String = row.try_get(0)?;
-            Ok(StrayCopies { place: self.copies_place(&run), run, inputs: row.try_get(1)? })
-        };
-        let mut strays: Vec<_> =
-            self.told(found.iter().map(stray).collect::<sqlx::Result<_>>().map_err(Failure::Sql))?;
+        let (known, found) = look!(self, without_runs)?;
+        let stray = |(run, inputs): (String, _)| StrayCopies { place: self.copies_place(&run), run, inputs };
+        let mut strays: Vec<_> = found.into_iter().map(stray).collect();
         let here = SqliteLedger::copies_without(&self.mark);
         strays.extend(here.into_iter().filter(|copies| !known.contains(&copies.run)));
         Ok(strays)
@@ -251,6 +288,18 @@ impl PostgresLedger {
     }
 }
 
+/// The runs of the ledger, and the names and inputs of copies whose runs it does not have.
+async fn without_runs(reader: &mut PgConnection) -> Result<(HashSet<String>, Vec<(String, Option<Vec<u8>>)>), Failure> {
+    let known: Vec<String> = scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&mut *reader).await?;
+    let found = query(
+        "SELECT name, inputs FROM copies WHERE name ~ '@[0-9]+$' AND inputs IS NOT NULL
+         AND name NOT IN (SELECT campaign || '@' || number FROM runs) ORDER BY name",
+    );
+    let found = found.fetch_all(reader).await?;
+    let found = found.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+    Ok((known.into_iter().collect(), found.collect::<sqlx::Result<_>>()?))
+}
+
 async fn remove(connection: &mut PgConnection, name: &str) -> sqlx::Result<()> {
     query("DELETE FROM copies WHERE name = $1").bind(name).execute(connection).await.map(drop)
 }
@@ -266,6 +315,14 @@ async fn put_aside(connection: &mut PgConnection, name: &str) -> sqlx::Result<St
     Ok(aside)
 }
 
-fn not_copied(reason: &dyn Display) -> LedgerError {
+/// Why nothing was copied. A connection that broke stays one, with its own advice.
+fn not_copied(error: LedgerError) -> LedgerError {
+    match error {
+        LedgerError::Unreachable { .. } => error,
+        error => not_copied_for(&error.reason()),
+    }
+}
+
+fn not_copied_for(reason: &dyn Display) -> LedgerError {
     LedgerError::NotCopied { place: "the ledger".to_owned(), reason: reason.to_string() }
 }

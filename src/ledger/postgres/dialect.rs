@@ -9,8 +9,10 @@ pub(super) use sqlx::postgres::PgRow as Record;
 
 pub(super) use super::ledger::PostgresLedger as Adapter;
 pub(super) use super::locks::Lock;
-pub(super) use super::pen::{Pen, Waiting};
+pub(super) use super::pen::Pen;
 use super::sql::{Failure, hexadecimal};
+pub(super) use super::waiting::Waiting;
+use super::waiting::may_come_back;
 use crate::ledger::LedgerError;
 
 /// A connection that only reads, within a transaction that sees one state of the ledger.
@@ -66,6 +68,10 @@ pub(super) fn storage(place: &str, error: &sqlx::Error) -> LedgerError {
                 "something has locked what it needs, and does not let it go (`SELECT * FROM pg_stat_activity` tells)";
             LedgerError::Busy { path, who: who.to_owned() }
         }
+        sqlx::Error::Database(answer) if may_come_back(error) => {
+            LedgerError::Unreachable { path, reason: answer.message().to_owned() }
+        }
+        other if may_come_back(other) => LedgerError::Unreachable { path, reason: other.to_string() },
         sqlx::Error::Database(error) => LedgerError::Storage { path, reason: error.message().to_owned() },
         other => LedgerError::Storage { path, reason: other.to_string() },
     }

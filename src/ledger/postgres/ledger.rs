@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
+use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, PgPool};
 use tokio::sync::OnceCell;
 use tokio_util::task::AbortOnDropHandle;
@@ -12,10 +13,12 @@ use tokio_util::task::AbortOnDropHandle;
 use super::address::PostgresAddress;
 use super::dialect::{Reader, storage};
 use super::locks::Locks;
-use super::pen::{self, Heard, Pen, Waiting};
+use super::pen::{self, Heard, Pen};
 use super::seen::Seen;
+use super::sql::look::look;
 use super::sql::statement::scalar;
 use super::sql::{Failure, Now, Numbers, OnCommit, Writer};
+use super::waiting::{patiently, patiently_if_reached};
 use super::{adoption, opening, schema, transaction};
 use crate::ledger::mark::{MarkFile, MarkReading};
 use crate::ledger::{LedgerError, mark};
@@ -81,7 +84,8 @@ impl PostgresLedger {
         // Before the ledger, so that another process that writes both meanwhile does not make it look old.
         let known = mark::read(&mark);
         let (pool, version) = opening::prepare(address).await?;
-        let standing = opening::standing(&pool).await.map_err(|error| storage(&place, &error))?;
+        let standing = patiently_if_reached(address, || opening::standing(&pool)).await;
+        let standing = standing.map_err(|error| storage(&place, &error))?;
         let stale = opening::judge(&standing, &known, (&place, &mark));
         let heard = Heard { ahead: AtomicI64::new(standing.now - microseconds()), version: AtomicI64::new(version) };
         let locks = Locks::new(pool.clone(), Arc::clone(&place), mark.clone());
@@ -194,13 +198,7 @@ impl PostgresLedger {
     where
         F: Future<Output = sqlx::Result<T>>,
     {
-        let mut waiting = Waiting::new(Arc::clone(&self.place));
-        loop {
-            match ask().await {
-                Err(error) if waiting.goes_on(&error).await => {}
-                ended => return ended,
-            }
-        }
+        patiently(&self.place, ask).await
     }
 
     /// What writes.
@@ -224,7 +222,8 @@ impl PostgresLedger {
             false => MarkFile::temporary(turn.mark),
         };
         let mark = mark.map_err(unmarked)?;
-        self.told(connection.close().await.map_err(Failure::Sql))?;
+        // A connection that broke took the transaction back, too.
+        let _ = connection.close().await;
         Ok(Pen::new(self.address.clone(), Arc::clone(&self.place), (mark, turn.mark), Arc::clone(&self.heard)))
     }
 
@@ -246,10 +245,7 @@ impl PostgresLedger {
 
     /// How many replicas there are, unless some have to confirm each commit.
     pub(super) async fn replicas(&self) -> Result<u64, LedgerError> {
-        let mut reader = self.reader().await?;
-        let asked = "SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') = ''";
-        let replicas: sqlx::Result<i64> = scalar(asked).fetch_one(&mut *reader).await;
-        self.told(replicas.map(|replicas| u64::try_from(replicas).unwrap_or(0)).map_err(Failure::Sql))
+        look!(self, unconfirmed_replicas)
     }
 
     /// Has what is deleted leave the tables; the database uses their space again as it sees fit.
@@ -259,6 +255,12 @@ impl PostgresLedger {
         );
         self.told(swept.execute(&self.pool).await.map(drop).map_err(Failure::Sql))
     }
+}
+
+async fn unconfirmed_replicas(reader: &mut PgConnection) -> Result<u64, Failure> {
+    let asked = "SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') = ''";
+    let replicas: i64 = scalar(asked).fetch_one(reader).await?;
+    Ok(u64::try_from(replicas).unwrap_or(0))
 }
 
 /// The clock of this machine.

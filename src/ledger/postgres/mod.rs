@@ -27,6 +27,7 @@ mod takeover;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod waiting;
 
 pub use address::{NoPostgresAddress, PostgresAddress};
 pub use ledger::PostgresLedger;

@@ -1,5 +1,6 @@
 //! Opening the ledger: a connection, its tables, and whether it is as far as this machine knows it to have come.
 
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use super::sql::statement::scalar;
 use super::sql::{self, Failure};
 use super::succession::{self, Succession};
 use super::transaction;
+use super::waiting::patiently_if_reached;
 use crate::ledger::LedgerError;
 use crate::ledger::earlier_chains::EarlierChains;
 use crate::ledger::mark::{Mark, MarkReading};
@@ -32,17 +34,21 @@ pub(super) async fn is_there(address: &PostgresAddress) -> Result<bool, LedgerEr
 /// The version of the tables; nothing where there are none. Asked on a connection of its own: a pool tries again and again
 /// where nobody listens.
 async fn version(address: &PostgresAddress) -> Result<Option<i64>, LedgerError> {
-    let asked = async {
-        let mut connection = transaction::connect(address).await?;
-        let version = schema::version(&mut *connection.begin().await?).await?;
-        connection.close().await?;
-        Ok(version)
+    let ask = || async {
+        let asked = async {
+            let mut connection = transaction::connect(address).await?;
+            let version = schema::version(&mut *connection.begin().await?).await?;
+            // What was answered counts, however the connection ends.
+            let _ = connection.close().await;
+            Ok(version)
+        };
+        let late = |_| {
+            let reason = format!("no answer within {} s", PATIENCE.as_secs());
+            sqlx::Error::Io(io::Error::new(ErrorKind::TimedOut, reason))
+        };
+        tokio::time::timeout(PATIENCE, asked).await.map_err(late).flatten()
     };
-    let Ok(asked) = tokio::time::timeout(PATIENCE, asked).await else {
-        let (path, reason) = (address.shown().to_owned(), format!("no answer within {} s", PATIENCE.as_secs()));
-        return Err(LedgerError::Storage { path, reason });
-    };
-    asked.map_err(|error: sqlx::Error| storage(address.shown(), &error))
+    patiently_if_reached(address, ask).await.map_err(|error| storage(address.shown(), &error))
 }
 
 /// Makes sure that there are tables that this version can use, and has connections to them ready; tells their version.
@@ -76,28 +82,38 @@ pub(super) async fn upgrade(address: &PostgresAddress) -> Result<Option<i64>, Le
 
 /// Makes the tables of a version, or brings them to it, while nobody else writes; on a connection of its own, which remembers
 /// statements that a pooler does not. Tells the version.
+///
+/// If the connection breaks, it begins anew: what a commit without an answer made is there then, and is not made again.
 pub(super) async fn make(address: &PostgresAddress, version: i64) -> Result<i64, LedgerError> {
+    let attempt = || async {
+        match attempt(address, version).await {
+            Ok(()) => Ok(Ok(())),
+            Err(Failure::Sql(error)) => Err(error),
+            Err(Failure::Ledger(error)) => Ok(Err(error)),
+        }
+    };
+    let made = patiently_if_reached(address, attempt).await;
+    made.map_err(|error| storage(address.shown(), &error)).flatten()?;
+    Ok(version)
+}
+
+async fn attempt(address: &PostgresAddress, version: i64) -> Result<(), Failure> {
     let place = address.shown();
-    let failed = |error: sqlx::Error| storage(place, &error);
-    let mut connection = transaction::connect(address).await.map_err(failed)?;
-    let mut transaction = connection.begin().await.map_err(failed)?;
-    let before = schema::version(&mut transaction).await.map_err(failed)?;
+    let mut connection = transaction::connect(address).await?;
+    let mut transaction = connection.begin().await?;
+    let before = schema::version(&mut transaction).await?;
     let made = schema::make(&mut transaction, version).await;
     made.map_err(|error| match error {
-        MigrateError::Execute(error) => failed(error),
-        MigrateError::VersionMissing(_) => LedgerError::TooNew { path: place.to_owned() },
-        other => LedgerError::Storage { path: place.to_owned(), reason: other.to_string() },
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Failure::Sql(error),
+        MigrateError::VersionMissing(_) => Failure::Ledger(LedgerError::TooNew { path: place.to_owned() }),
+        other => Failure::Ledger(LedgerError::Storage { path: place.to_owned(), reason: other.to_string() }),
     })?;
     if before.is_some_and(|before| before < schema::WITH_CHAINS) && version >= schema::WITH_CHAINS {
-        let recorded = record_chains(&mut transaction).await;
-        recorded.map_err(|failure| match failure {
-            Failure::Sql(error) => failed(error),
-            Failure::Ledger(error) => error,
-        })?;
+        record_chains(&mut transaction).await?;
     }
-    transaction.commit().await.map_err(failed)?;
-    connection.close().await.map_err(failed)?;
-    Ok(version)
+    transaction.commit().await?;
+    let _ = connection.close().await;
+    Ok(())
 }
 
 /// Records the channels of the pipelines that earlier versions sent. Those of a run without copies stay unknown.

@@ -1,9 +1,8 @@
 //! What writes to the database: one connection, made anew when it was lost, and the mark that follows it.
 
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, raw_sql};
@@ -15,16 +14,10 @@ use super::opening;
 use super::sql::Now;
 use super::succession::Succession;
 use super::transaction::{self, Turn};
+use super::waiting::{Waiting, may_come_back};
 use crate::failpoint;
 use crate::ledger::LedgerError;
 use crate::ledger::mark::{Mark, MarkFile, MarkReading};
-
-/// How long a database that does not answer is waited for before a change fails.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long the pause before another attempt to connect is.
-const PAUSE: Duration = Duration::from_millis(200);
-/// After what time a person is told that the process waits.
-const WORTH_TELLING: Duration = Duration::from_secs(2);
 
 /// What the task writes with.
 pub(super) struct Pen {
@@ -37,6 +30,8 @@ pub(super) struct Pen {
     pub(super) commits: Commits,
     /// Whether the connection was lost in the middle of a transaction of which nothing was kept.
     lost: bool,
+    /// Whether it is unknown what became of the last commit.
+    unknown: bool,
     /// The time of the database when the transaction had the turn, and when that was here.
     began: (i64, Instant),
     heard: Arc<Heard>,
@@ -59,7 +54,7 @@ impl Pen {
     ) -> Self {
         let began = (0, Instant::now());
         let commits = Commits::default();
-        Self { address, place, mark, furthest, connection: None, commits, lost: false, began, heard }
+        Self { address, place, mark, furthest, connection: None, commits, lost: false, unknown: false, began, heard }
     }
 
     /// Begins a transaction, once no other process has the turn; connects anew as long as the database is away.
@@ -116,21 +111,35 @@ impl Pen {
         let counted = transaction::commit(connection, self.commits.next(), self.began.0).await;
         let counted = match counted {
             Ok(mark) => mark,
-            Err(error) if may_come_back(&error) => self.find_out(&error).await?,
-            Err(error) => return Err(storage(&self.place, &error)),
+            // The server took the transaction back.
+            Err(error @ sqlx::Error::Database(_)) if !may_come_back(&error) => {
+                return Err(storage(&self.place, &error));
+            }
+            Err(error) => self.find_out(&error).await?,
         };
         self.furthest = counted;
         failpoint::pass("commit.after");
         Ok(counted)
     }
 
-    /// Asks whether the last commit was made, with the turn: whoever was in the middle of it is not any more.
+    /// Asks whether the last commit was made, with the turn: whoever was in the middle of it is not any more. As long as that is
+    /// unknown, the change is not made again.
     pub(super) async fn find_out(&mut self, error: &sqlx::Error) -> Result<Mark, LedgerError> {
-        self.connection = None;
-        self.begin().await?;
-        let connection = self.connection.as_mut().ok_or(LedgerError::Closed)?;
-        let known = transaction::commits_of(connection, self.commits.writer).await;
-        if known.map_err(|error| storage(&self.place, &error))? == Some(self.commits.made) {
+        self.unknown = true;
+        let mut waiting = Waiting::new(Arc::clone(&self.place));
+        let known = loop {
+            self.connection = None;
+            self.begin().await?;
+            let connection = self.connection.as_mut().ok_or(LedgerError::Closed)?;
+            match transaction::commits_of(connection, self.commits.writer).await {
+                Ok(known) => break known,
+                Err(error) if waiting.goes_on(&error).await => {}
+                Err(error) => return Err(storage(&self.place, &error)),
+            }
+        };
+        self.unknown = false;
+        if known == Some(self.commits.made) {
+            let connection = self.connection.as_mut().ok_or(LedgerError::Closed)?;
             // With nothing else in it, this one may end as it likes.
             let _ = raw_sql("ROLLBACK").execute(connection).await;
             return Ok(self.furthest);
@@ -141,7 +150,11 @@ impl Pen {
 
     /// Takes the transaction back; whether it may be tried once more, since the connection was lost and nothing was kept.
     pub(super) async fn give_up(&mut self) -> bool {
-        let lost = std::mem::take(&mut self.lost);
+        let (lost, unknown) = (std::mem::take(&mut self.lost), std::mem::take(&mut self.unknown));
+        if unknown {
+            self.connection = None;
+            return false;
+        }
         let Some(mut connection) = self.connection.take() else { return lost };
         if raw_sql("ROLLBACK").execute(&mut connection).await.is_err() {
             return true;
@@ -207,65 +220,5 @@ impl Commits {
     pub(super) fn next(&mut self) -> Self {
         self.made += 1;
         *self
-    }
-}
-
-/// A wait for a database that is away.
-pub(super) struct Waiting {
-    place: Arc<str>,
-    since: Instant,
-    told: bool,
-}
-
-impl Waiting {
-    pub(super) fn new(place: Arc<str>) -> Self {
-        Self { place, since: Instant::now(), told: false }
-    }
-
-    /// Waits a moment if this error tells of a database that may be there afterwards.
-    pub(super) async fn goes_on(&mut self, error: &sqlx::Error) -> bool {
-        if !may_come_back(error) || self.since.elapsed() > PATIENCE {
-            return false;
-        }
-        if self.since.elapsed() > WORTH_TELLING && !std::mem::replace(&mut self.told, true) {
-            tracing::warn!("waiting: the ledger `{}` does not answer", self.place);
-        }
-        tokio::time::sleep(PAUSE).await;
-        true
-    }
-}
-
-/// Whether something is wrong with the way to the server, or nobody is at its end; not with this process.
-fn is_of_the_way(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::ConnectionRefused
-            | ErrorKind::ConnectionReset
-            | ErrorKind::ConnectionAborted
-            | ErrorKind::NotConnected
-            | ErrorKind::BrokenPipe
-            | ErrorKind::UnexpectedEof
-            | ErrorKind::TimedOut
-            | ErrorKind::HostUnreachable
-            | ErrorKind::NetworkUnreachable
-            | ErrorKind::NetworkDown
-            // A server on a socket that is not there.
-            | ErrorKind::NotFound
-    )
-}
-
-/// Whether a database that says this may be there in a moment: it restarts, or the way to it is broken.
-///
-/// Of its own words those of the classes 08 (connection) and 57P (operator intervention) say so, and 53300, that there are
-/// too many connections (PostgreSQL, Appendix A).
-fn may_come_back(error: &sqlx::Error) -> bool {
-    match error {
-        sqlx::Error::Database(error) => {
-            let code = error.code().unwrap_or_default().into_owned();
-            code.starts_with("08") || code.starts_with("57P") || code == "53300"
-        }
-        sqlx::Error::Io(error) => is_of_the_way(error.kind()),
-        sqlx::Error::Protocol(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => true,
-        _ => false,
     }
 }

@@ -171,6 +171,36 @@ async fn a_commit_whose_answer_was_lost_is_made_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn lost_commit_is_made_once_if_the_question_about_it_is_lost() {
+    let Some((ledger, address, _folder)) = ledger().await else { return };
+    let mut pen = ledger.pen().await.unwrap();
+    pen.begin().await.unwrap();
+    let mark = pen.commit().await.unwrap();
+    let mut other = transaction::connect(&address).await.unwrap();
+    let cut_once = "SET search_path TO campaign; CREATE SEQUENCE asked; ALTER TABLE writers RENAME TO kept_writers;
+        CREATE VIEW writers AS SELECT * FROM kept_writers WHERE CASE nextval('campaign.asked') WHEN 1
+        THEN pg_terminate_backend(pg_backend_pid()) ELSE TRUE END";
+    sqlx::raw_sql(cut_once).execute(&mut other).await.unwrap();
+    assert_eq!(pen.find_out(&sqlx::Error::WorkerCrashed).await.unwrap(), mark);
+    assert!(!pen.give_up().await);
+    // As long as it is not known, it is not made again, even if the connection breaks.
+    sqlx::raw_sql("DROP VIEW writers").execute(&mut other).await.unwrap();
+    assert!(pen.find_out(&sqlx::Error::WorkerCrashed).await.is_err());
+    let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    sqlx::raw_sql(cut).execute(&mut other).await.unwrap();
+    assert!(!pen.give_up().await);
+}
+
+#[test]
+fn broken_connection_is_not_called_a_full_disk() {
+    let broken = sqlx::Error::Io(std::io::ErrorKind::UnexpectedEof.into());
+    let told = super::dialect::storage("postgres://me@db/c", &broken).to_string();
+    assert!(told.contains("no connection to the ledger `postgres://me@db/c`"), "{told}");
+    assert!(told.contains("check that the database server runs") && !told.contains("make room"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whoever_has_a_file_open_when_it_moves_is_refused_with_the_next_commit() {
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.database()).unwrap();

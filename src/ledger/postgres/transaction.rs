@@ -57,7 +57,9 @@ pub(super) struct Turn {
 
 /// A connection of its own.
 pub(super) async fn connect(address: &PostgresAddress) -> sqlx::Result<PgConnection> {
-    address.options().connect().await
+    let connection = address.options().connect().await?;
+    address.reached();
+    Ok(connection)
 }
 
 /// A connection of a pool that reads.

@@ -1,7 +1,8 @@
 //! What projections made of all rows of runs, as it was given.
 
 use super::change::Failure;
-use super::dialect::Adapter;
+use super::dialect::{Adapter, Connection};
+use super::look::look;
 use super::statement::{query, scalar};
 use crate::ledger::{LedgerError, RunId};
 
@@ -27,7 +28,10 @@ pub(super) async fn read(ledger: &Adapter, run: RunId) -> Result<Option<Vec<u8>>
     if !ledger.keeps_figures() {
         return Ok(None);
     }
-    let mut reader = ledger.reader().await?;
-    let kept = scalar("SELECT figures FROM figures WHERE run = $1").bind(run.0).fetch_optional(&mut *reader).await;
-    ledger.told(kept.map_err(Failure::Sql))
+    look!(ledger, kept, run)
+}
+
+async fn kept(reader: &mut Connection, run: RunId) -> Result<Option<Vec<u8>>, Failure> {
+    let kept = scalar("SELECT figures FROM figures WHERE run = $1").bind(run.0);
+    Ok(kept.fetch_optional(reader).await?)
 }

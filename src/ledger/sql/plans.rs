@@ -36,11 +36,7 @@ impl Plans for Adapter {
     }
 
     fn approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
-        Box::pin(async move {
-            let statement = format!("{APPROVALS} WHERE approvals.digest = $1 ORDER BY approvals.key");
-            let asked = query(sqlx::AssertSqlSafe(statement)).bind(digest);
-            self.told(approvals(&mut *self.reader().await?, asked).await)
-        })
+        Box::pin(async move { look!(self, approvals_of_digest, digest) })
     }
 
     fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool> {
@@ -63,14 +59,20 @@ impl Plans for Adapter {
     }
 
     fn approvals_of(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
-        Box::pin(async move {
-            let statement = format!(
-                "{APPROVALS} WHERE approvals.token IN (SELECT token FROM approval_uses WHERE run = $1) ORDER BY approvals.key"
-            );
-            let asked = query(sqlx::AssertSqlSafe(statement)).bind(run.0);
-            self.told(approvals(&mut *self.reader().await?, asked).await)
-        })
+        Box::pin(async move { look!(self, approvals_of_run, run) })
     }
+}
+
+async fn approvals_of_digest(reader: &mut Connection, digest: &str) -> Result<Vec<KeptApproval>, Failure> {
+    let statement = format!("{APPROVALS} WHERE approvals.digest = $1 ORDER BY approvals.key");
+    approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(digest)).await
+}
+
+async fn approvals_of_run(reader: &mut Connection, run: RunId) -> Result<Vec<KeptApproval>, Failure> {
+    let statement = format!(
+        "{APPROVALS} WHERE approvals.token IN (SELECT token FROM approval_uses WHERE run = $1) ORDER BY approvals.key"
+    );
+    approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(run.0)).await
 }
 
 async fn approvals(reader: &mut Connection, asked: Statement) -> Result<Vec<KeptApproval>, Failure> {

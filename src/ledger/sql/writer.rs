@@ -97,8 +97,12 @@ impl Adapter {
         let written = writer.write(work(Arc::clone(&value)), value);
         // A disk that hangs is a failure too: what was asked may still be done, but nobody builds on it.
         tokio::time::timeout(LONGEST_WRITE, written).await.unwrap_or_else(|_| {
-            let reason = format!("nothing was written for {} s", LONGEST_WRITE.as_secs());
-            Err(LedgerError::Storage { path: self.place.to_string(), reason })
+            let (path, reason) =
+                (self.place.to_string(), format!("nothing was written for {} s", LONGEST_WRITE.as_secs()));
+            Err(match dialect::SHARED {
+                true => LedgerError::Unreachable { path, reason },
+                false => LedgerError::Storage { path, reason },
+            })
         })
     }
 

@@ -1,0 +1,107 @@
+//! A connection to the database that breaks at any message of a command, before or behind the server's work.
+
+use std::io::Write as _;
+use std::time::Instant;
+
+use crate::support::{Answer, Cluster, Cut, Cutter, Folder, Gateway, campaign, phone, rejected};
+
+/// The steps at which the stories cut. The ignored story cuts at all of them.
+fn sample(step: usize) -> usize {
+    step + 1 + step / 4
+}
+
+/// Runs a story with the connections cut at one message after the other, until none is left that could be cut. `story` begins with
+/// a database of its own; it makes the cut when what comes before is done.
+fn cut_everywhere(cut: Cut, next: impl Fn(usize) -> usize, story: impl Fn(&str, &dyn Fn())) {
+    let Some(cluster) = Cluster::shared() else { return };
+    let cutter = Cutter::before(cluster);
+    let mut step = 1;
+    loop {
+        let database = cluster.database();
+        let began = Instant::now();
+        story(&cutter.address(&database), &|| cutter.cut_at(step, cut));
+        let _ = writeln!(std::io::stderr(), "{cut:?} {step}: {:?}", began.elapsed());
+        cluster.remove(&database);
+        if cutter.forget() {
+            assert!(step > 10, "{cut:?}: the command says more than {step} messages");
+            return;
+        }
+        step = next(step);
+    }
+}
+
+fn run_is_complete(ledger: &str, cut: &dyn Fn()) {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).batches_of(1).through(&gateway).write().over(ledger);
+    cut();
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [phone(2), phone(3), phone(4)]);
+    assert_eq!(sale.results().counts()["accepted"], 3);
+}
+
+/// A campaign of which one row is sent, one was rejected and one is left.
+fn begun(gateway: &Gateway, ledger: &str) -> Folder {
+    let draft = campaign().to(3).batches_of(1).one_at_a_time().through(gateway);
+    let sale = draft.top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write().over(ledger);
+    sale.run(&["--limit", "2"]);
+    sale
+}
+
+fn resumed_run_is_complete(ledger: &str, cut: &dyn Fn()) {
+    let gateway = Gateway::accepting();
+    let sale = begun(&gateway, ledger);
+    cut();
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [phone(2), phone(3), phone(4)]);
+}
+
+fn commands_that_send_nothing_succeed(ledger: &str, cut: &dyn Fn()) {
+    let gateway = Gateway::accepting();
+    let sale = begun(&gateway, ledger);
+    cut();
+    sale.campaign(&["status", "sale"]).exits(5);
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    sale.campaign(&["schedule", "list"]).exits(0);
+    sale.campaign(&["suppress", "add", "+380501999999"]).exits(0);
+    assert_eq!(gateway.phones().len(), 2);
+}
+
+fn retry_sends_once(ledger: &str, cut: &dyn Fn()) {
+    let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route"))]);
+    let sale = campaign().to(1).through(&gateway).write().over(ledger);
+    sale.run(&[]);
+    cut();
+    sale.campaign(&["retry", "sale", "--yes"]).exits(0);
+    assert_eq!(gateway.phones(), [phone(2); 2]);
+}
+
+#[test]
+fn run_reconnects_when_its_connection_breaks_anywhere() {
+    cut_everywhere(Cut::Message, sample, run_is_complete);
+    cut_everywhere(Cut::Answer, sample, run_is_complete);
+}
+
+#[test]
+fn resumed_run_reconnects_when_its_connection_breaks() {
+    cut_everywhere(Cut::Answer, sample, resumed_run_is_complete);
+}
+
+#[test]
+fn retry_reconnects_when_its_connection_breaks() {
+    cut_everywhere(Cut::Answer, sample, retry_sends_once);
+}
+
+#[test]
+fn other_commands_reconnect_when_their_connection_breaks() {
+    cut_everywhere(Cut::Message, sample, commands_that_send_nothing_succeed);
+}
+
+#[test]
+#[ignore = "takes some minutes"]
+fn commands_reconnect_when_their_connection_breaks_at_any_message() {
+    for cut in [Cut::Message, Cut::Answer] {
+        for story in [run_is_complete, resumed_run_is_complete, retry_sends_once, commands_that_send_nothing_succeed] {
+            cut_everywhere(cut, |step| step + 1, story);
+        }
+    }
+}
