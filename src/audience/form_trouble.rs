@@ -52,8 +52,44 @@ pub(super) fn not_of_encoding(file: &Path, line: u64, encoding: &str) -> Finding
 }
 
 pub(super) fn damaged_pack(file: &Path, packing: &str) -> Finding {
-    of_file(&rules::RECIPIENTS_UNREADABLE, file, &format!("is packed by {packing}, and damaged or broken off"))
-        .help("fetch or pack it again")
+    of_file(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a damaged {packing} file"))
+        .help("copy or download it again, or compress the list again")
+}
+
+pub(super) fn incomplete_pack(file: &Path, packing: &str) -> Finding {
+    of_file(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a {packing} file that breaks off before its end"))
+        .help("copy or download it again")
+}
+
+/// `window` is what the file needs, where that is known.
+pub(super) fn large_window(file: &Path, window: Option<u64>) -> Finding {
+    let needs = match window.map(|window| window.div_ceil(1 << 20)) {
+        Some(window) if window % (1 << 10) == 0 => format!("{} GiB", window >> 10),
+        Some(window) => format!("{window} MiB"),
+        None => "more than 128 MiB".to_owned(),
+    };
+    let is = format!("was compressed with `zstd --long` and needs {needs} of memory to unpack; the limit is 128 MiB");
+    of_file(&rules::RECIPIENTS_TOO_LARGE, file, &is).help("compress it again without `--long`, or with `--long=27`")
+}
+
+pub(super) fn needs_dictionary(file: &Path) -> Finding {
+    of_file(&rules::RECIPIENTS_UNREADABLE, file, "was compressed by zstd with a dictionary, which is not supported")
+        .help("compress it again without `-D`")
+}
+
+pub(super) fn no_memory_to_unpack(file: &Path, packing: &str) -> Finding {
+    of_file(
+        &rules::RECIPIENTS_TOO_LARGE,
+        file,
+        &format!("is a {packing} file; there is not enough memory to unpack it"),
+    )
+    .help("close other programs, or unpack it first")
+}
+
+pub(super) fn other_bytes_in_pack(file: &Path, packing: &str) -> Finding {
+    let is = format!("is a {packing} file with other bytes before or behind the compressed data");
+    of_file(&rules::RECIPIENTS_UNREADABLE, file, &is)
+        .help("unpack it, check that the list is whole, and compress it again")
 }
 
 pub(super) fn unpacks_too_much(file: &Path) -> Finding {

@@ -10,6 +10,7 @@ mod refusal;
 mod spool;
 mod text;
 mod written;
+mod zstd_frame;
 
 use std::fmt;
 use std::io::{self, Read, Seek};
@@ -101,7 +102,7 @@ pub fn decode<S: Read + Seek + Send + 'static>(
     let Some(packing) = Packing::of(&head) else {
         return unpacked(input, head, file, form, region, None);
     };
-    let mut packed = packing.unpack(Box::new(input), file).map_err(unreadable)?;
+    let mut packed = packing.unpack(Box::new(input), &head, file).map_err(unreadable)?;
     let head = head_of(&mut packed).map_err(unreadable)?;
     let rest = io::Cursor::new(head.clone()).chain(packed);
     if !workbook::is_workbook(&head) {

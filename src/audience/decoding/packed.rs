@@ -1,12 +1,18 @@
-//! Files that are packed, known by their first bytes.
+//! Decompression of lists, recognized by their first bytes: gzip with several members, zstd with several frames.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
+use zstd::zstd_safe::get_error_name;
 
+use super::zstd_frame::{self, Refusal};
 use super::{MOST_UNPACKED, refusal};
 use crate::audience::form_trouble as trouble;
+use crate::finding::Finding;
+
+/// The first bytes of a gzip member.
+const GZIP: &[u8] = b"\x1f\x8b";
 
 /// How a file is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +23,10 @@ pub(super) enum Packing {
 
 impl Packing {
     pub(super) fn of(head: &[u8]) -> Option<Self> {
-        if head.starts_with(b"\x1f\x8b") {
+        if head.starts_with(GZIP) {
             return Some(Self::Gzip);
         }
-        head.starts_with(b"\x28\xb5\x2f\xfd").then_some(Self::Zstd)
+        zstd_frame::is_zstd(head).then_some(Self::Zstd)
     }
 
     pub(super) fn name(self) -> &'static str {
@@ -30,14 +36,56 @@ impl Packing {
         }
     }
 
-    /// What is packed; damage and a file without end are told as findings.
-    pub(super) fn unpack(self, input: Box<dyn Read + Send>, file: &Path) -> io::Result<Unpacked> {
+    /// What is packed. `head` holds the first bytes of the input. Damage and a file without an end are findings.
+    pub(super) fn unpack(self, input: Box<dyn Read + Send>, head: &[u8], file: &Path) -> io::Result<Unpacked> {
         let input = BufReader::with_capacity(1 << 16, input);
         let input: Box<dyn Read + Send> = match self {
-            Self::Gzip => Box::new(MultiGzDecoder::new(input)),
-            Self::Zstd => Box::new(zstd::Decoder::with_buffer(input)?),
+            Self::Gzip => Box::new(GzipMembers(Some(GzDecoder::new(input)))),
+            Self::Zstd => {
+                let mut decoder = zstd::Decoder::with_buffer(input)?;
+                decoder.window_log_max(zstd_frame::LARGEST_WINDOW_LOG)?;
+                Box::new(decoder)
+            }
         };
-        Ok(Unpacked { input, file: file.to_owned(), packing: self, left: MOST_UNPACKED })
+        let window = zstd_frame::window(head);
+        Ok(Unpacked { input, file: file.to_owned(), packing: self, window, left: MOST_UNPACKED })
+    }
+}
+
+/// The members of a gzip file, one after the other. Zeros behind the last one are padding, as for `gzip` itself.
+struct GzipMembers<R: BufRead>(Option<GzDecoder<R>>);
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let count = member.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            let Some(mut input) = self.0.take().map(GzDecoder::into_inner) else { break };
+            match input.fill_buf()?.first() {
+                None => break,
+                Some(0) => pass_padding(&mut input)?,
+                Some(first) if *first == GZIP[0] => self.0 = Some(GzDecoder::new(input)),
+                Some(_) => return Err(OTHER_BYTES.into()),
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// The error of bytes that belong to no member.
+const OTHER_BYTES: ErrorKind = ErrorKind::InvalidData;
+
+/// Reads zeros to the end of the input.
+fn pass_padding(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let rest = input.fill_buf()?;
+        match rest.len() {
+            0 => return Ok(()),
+            _ if rest.iter().any(|byte| *byte != 0) => return Err(OTHER_BYTES.into()),
+            length => input.consume(length),
+        }
     }
 }
 
@@ -46,15 +94,43 @@ pub(super) struct Unpacked {
     input: Box<dyn Read + Send>,
     file: PathBuf,
     packing: Packing,
+    /// The window that the first frame of zstd needs.
+    window: Option<u64>,
     left: u64,
 }
 
 impl Read for Unpacked {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(buffer);
-        let count = read.map_err(|_| refusal(trouble::damaged_pack(&self.file, self.packing.name())))?;
+        let count = match self.input.read(buffer) {
+            // The disk fails, and not the file.
+            Err(error) if error.raw_os_error().is_some() || error.kind() == ErrorKind::Interrupted => {
+                return Err(error);
+            }
+            Err(error) => return Err(refusal(self.finding(&error))),
+            Ok(count) => count,
+        };
         self.left =
             self.left.checked_sub(count as u64).ok_or_else(|| refusal(trouble::unpacks_too_much(&self.file)))?;
         Ok(count)
+    }
+}
+
+impl Unpacked {
+    fn finding(&self, error: &io::Error) -> Finding {
+        let name = self.packing.name();
+        if error.kind() == ErrorKind::UnexpectedEof {
+            return trouble::incomplete_pack(&self.file, name);
+        }
+        let reason = match self.packing {
+            Packing::Gzip => (error.kind() == OTHER_BYTES).then_some(Refusal::NoFrame),
+            Packing::Zstd => Refusal::of(&error.to_string(), get_error_name),
+        };
+        match reason {
+            Some(Refusal::Window) => trouble::large_window(&self.file, self.window),
+            Some(Refusal::Dictionary) => trouble::needs_dictionary(&self.file),
+            Some(Refusal::Memory) => trouble::no_memory_to_unpack(&self.file, name),
+            Some(Refusal::NoFrame) => trouble::other_bytes_in_pack(&self.file, name),
+            None => trouble::damaged_pack(&self.file, name),
+        }
     }
 }

@@ -155,6 +155,88 @@ fn a_packed_list_is_known_by_its_content() {
     }
 }
 
+/// A frame of zstd with one raw block, by its header behind the magic.
+fn frame(header: &[u8], content: &[u8]) -> Vec<u8> {
+    let block = (u32::try_from(content.len()).unwrap() << 3 | 1).to_le_bytes();
+    [b"\x28\xb5\x2f\xfd", header, &block[..3], content].concat()
+}
+
+/// A frame of zstd that decoders skip.
+fn skippable(content: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(content.len()).unwrap().to_le_bytes();
+    [b"\x53\x2a\x4d\x18", &length[..], content].concat()
+}
+
+#[test]
+fn sound_packs_are_read_whatever_stands_around_them() {
+    let list = UKRAINIAN.as_bytes();
+    let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
+    let padding = vec![0; 70_000];
+    for (bytes, told) in [
+        ([gzip(list), padding.clone()].concat(), "packed by gzip"),
+        ([gzip(&list[..40]), gzip(b""), gzip(&list[40..]), padding].concat(), "packed by gzip"),
+        ([zstd(&list[..40]), zstd(b""), zstd(&list[40..])].concat(), "packed by zstd"),
+        ([skippable(b"size"), zstd(list)].concat(), "packed by zstd"),
+        ([zstd(&list[..40]), skippable(b""), zstd(&list[40..]), skippable(b"index")].concat(), "packed by zstd"),
+        // The largest window that is allowed: 128 MiB.
+        (frame(&[0, 17 << 3], list), "packed by zstd"),
+    ] {
+        assert_eq!(decoded(&bytes, &form()), Ok((UKRAINIAN.to_owned(), Some(told.to_owned()))));
+    }
+}
+
+#[test]
+fn packs_that_are_not_read_are_refused_with_their_reason() {
+    let list = UKRAINIAN.as_bytes();
+    let zstd = zstd::encode_all(list, 3).unwrap();
+    let large = gzip(UKRAINIAN.repeat(5_000).as_bytes());
+    for (bytes, reason, help) in [
+        (frame(&[0, 21 << 3], list), "needs 2 GiB of memory", "without `--long`"),
+        (frame(&[0, 17 << 3 | 4], list), "needs 192 MiB of memory", "without `--long`"),
+        ([skippable(b"size"), frame(&[0, 21 << 3], list)].concat(), "needs more than 128 MiB", "without `--long`"),
+        (frame(&[1, 0, 7], list), "with a dictionary", "without `-D`"),
+        (zstd[..zstd.len() - 9].to_vec(), "zstd file that breaks off", "download it again"),
+        ([&zstd[..], &[0; 9]].concat(), "other bytes before or behind", "compress it again"),
+        ([&zstd[..], b"phone\n"].concat(), "other bytes before or behind", "compress it again"),
+        (large[..large.len() - 3].to_vec(), "gzip file that breaks off", "download it again"),
+        ([&gzip(list)[..], &large[..large.len() / 2]].concat(), "gzip file that breaks off", "download it again"),
+        ([&large[..300], &[0xff; 40], &large[340..]].concat(), "a damaged gzip file", "compress the list again"),
+        ([gzip(list), vec![0; 9], gzip(list)].concat(), "other bytes before or behind", "compress it again"),
+        ([gzip(list), b"phone\n".to_vec()].concat(), "other bytes before or behind", "compress it again"),
+        ([skippable(b"size"), b"\x04\x22\x4d\x18".to_vec()].concat(), "other bytes before", "unpack it"),
+    ] {
+        let finding = decoded(&bytes, &form()).unwrap_err();
+        assert!(finding.message.contains(reason), "{reason}: {}", finding.message);
+        assert!(finding.help.as_ref().is_some_and(|told| told.contains(help)), "{reason}: {:?}", finding.help);
+    }
+}
+
+#[test]
+fn failing_disk_is_not_called_a_damaged_pack() {
+    struct Failing(Cursor<Vec<u8>>);
+    impl Read for Failing {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(buffer)? {
+                0 => Err(io::Error::from_raw_os_error(5)),
+                count => Ok(count),
+            }
+        }
+    }
+    impl Seek for Failing {
+        fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+    let lines: String = (0..200_000_u32).map(|line| format!("{}\n", line.wrapping_mul(2_654_435_761))).collect();
+    let large = gzip(format!("phone\n{lines}").as_bytes());
+    let mut unpacked = decode(Failing(Cursor::new(large)), Path::new("list.csv"), &form(), None);
+    let message = match &mut unpacked {
+        Err(finding) => finding.message.clone(),
+        Ok(decoded) => io::copy(decoded, &mut io::sink()).unwrap_err().to_string(),
+    };
+    assert!(!message.contains("damaged") && !message.contains("breaks off"), "{message}");
+}
+
 proptest! {
     #[test]
     fn utf_8_passes_as_it_is_however_it_is_cut(text in "[a-z,\"\n їЇ😀\u{feff}]{0,80}", size in 1_usize..9) {
