@@ -177,6 +177,32 @@ fn a_schedule_is_paused_and_resumed_and_a_number_gets_nothing_any_more() {
 }
 
 #[test]
+fn refused_orders_are_marked_in_the_log_and_on_the_page() {
+    let gateway = losing_an_answer();
+    let sale = in_doubt(&gateway);
+    let server = Server::start(&sale, &[]);
+    let olha = invited(&sale, &server, &["Olha", "--decide"]);
+    let not_in_doubt = [("decision", "not-sent"), ("row", "9"), ("count", "1")];
+    assert_eq!(olha.send("/runs/sale@1/resolve", &not_in_doubt).status, 409);
+    assert!(olha.page("/").one("main").words().contains("rows of sale@1 refused"));
+    assert_eq!(olha.send("/runs/sale@1/resolve", &SENT).status, 303);
+    assert_eq!(olha.send("/runs/sale@1/stop", &[]).status, 303);
+    let log = std::fs::read_to_string(sale.path("state/orders.jsonl")).expect("a file");
+    let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let word = |line: &serde_json::Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
+    let outcomes: Vec<_> = lines.iter().map(|line| (word(line, "order"), word(line, "outcome"))).collect();
+    let expected = ["not-sent begun", "not-sent refused", "sent begun", "sent done", "stop begun", "stop unchanged"];
+    assert_eq!(outcomes.iter().map(|(order, outcome)| format!("{order} {outcome}")).collect::<Vec<_>>(), expected);
+    for pair in lines.chunks(2) {
+        assert!(
+            ["at", "by", "of", "id"].iter().all(|field| pair[0][field].is_string() && pair[0][field] == pair[1][field])
+        );
+        assert_eq!(pair[1]["reason"].is_string(), pair[1]["outcome"] != "done", "{log}");
+    }
+    assert_ne!(lines[1]["id"], lines[2]["id"]);
+}
+
+#[test]
 fn no_page_approves_or_starts_anything() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);

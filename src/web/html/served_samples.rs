@@ -57,7 +57,7 @@ fn view(cell: &str) -> Json {
         "days": [{ "day": cell, "due": [due, due] }],
         "opt_outs": { "all": 2, "days": [{ "day": cell, "people": 2 }] },
         "replies": { "all": 2, "newest": [{ "at": cell, "to": cell, "text": cell, "run": cell, "path": "/runs/sale@1/rows/2" }] },
-        "orders": [{ "at": cell, "by": cell, "order": "stop", "of": cell }],
+        "orders": [{ "at": cell, "by": cell, "order": "stop", "of": cell, "outcome": "refused" }],
         "run": run, "figures": told(cell), "path": "/runs/sale@1", "state": "rejected", "found": false,
         "states": [{ "state": "rejected", "rows": 1, "path": "/runs/sale@1/rows?state=rejected", "here": true }],
         "rows": [row], "before": "/runs/sale@1/rows", "behind": "/runs/sale@1/rows?from=52",

@@ -1,18 +1,19 @@
 //! Decisions: each by the rules of its command, under the name of the session, and kept before it is done.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use axum::extract::Path;
 use axum::response::Response;
 
 use super::fields::encoded;
 use super::look::Look;
-use super::orders::Order as Kept;
+use super::orders::{Order as Kept, OrderOutcome, Orders};
 use super::refusal::{Refusal, Wrong};
 use super::told::{Order, Told};
 use crate::audience::parse;
 use crate::domain::RowSet;
-use crate::ledger::Run;
+use crate::ledger::{Additions, LedgerError, OptOut, Run};
 use crate::report::{DOUBTFUL, RunView, is_owned};
 use crate::runs::{
     self, Decision, OptOutTerms, Resolution, RowChoice, ScheduleOrder, blocking, change_armed, find_schedule,
@@ -25,9 +26,10 @@ const WHY: usize = 500;
 pub(super) async fn stop(Path(name): Path<String>, Order(Told { mut look, .. }): Order) -> Response {
     let done = async {
         let run = look.run(&name).await?;
-        keep(&look, "stop", &run.name()).await?;
-        let ledger = look.pages.adapters.ledger.clone();
-        let stopping = to_the_end(&look, async move { runs::stop(ledger.as_ref(), &run).await }).await?;
+        let (order, ledger) = (begun(&look, "stop", run.name()), look.pages.adapters.ledger.clone());
+        let nothing_to_do = |stopping: &bool| (!stopping).then_some("the run is not being sent");
+        let stop = async move { runs::stop(ledger.as_ref(), &run).await };
+        let stopping = carry_out(&look, order, stop, nothing_to_do).await?;
         Ok(format!("/runs/{}?done={}", encoded(&name), if stopping { "stop" } else { "not-sending" }))
     };
     let done = done.await;
@@ -52,10 +54,11 @@ pub(super) async fn resolve(Path(name): Path<String>, Order(Told { mut look, fie
         refuse_other_count(&look, &run, &rows, typed).await?;
         let why = fields.get("why").map(|why| why.chars().take(WHY).collect());
         let by = look.visitor.name.clone();
-        keep(&look, fields.get("decision").unwrap_or_default(), &run.name()).await?;
+        let order = begun(&look, fields.get("decision").unwrap_or_default(), run.name());
         let resolution = Resolution { rows, decision, by, why, duplicates: typed };
         let (adapters, key) = (look.pages.adapters.clone(), run.key);
-        to_the_end(&look, async move { runs::resolve(&adapters, run, &resolution).await }).await?;
+        let resolve = async move { runs::resolve(&adapters, run, &resolution).await };
+        carry_out(&look, order, resolve, |_| None).await?;
         look.pages.watched.changed(key);
         let row = fields.get("row").map(|row| format!("/rows/{}", encoded(row))).unwrap_or_default();
         Ok(format!("/runs/{}{row}?done=resolve", encoded(&name)))
@@ -94,8 +97,9 @@ pub(super) async fn resume(Path(name): Path<String>, Order(Told { look, .. }): O
 
 async fn order_schedule(look: &Look, name: &str, word: &str, order: ScheduleOrder) -> Result<String, Refusal> {
     find_schedule(look.ledger(), name).await?.ok_or(Refusal::Unknown)?;
-    keep(look, word, name).await?;
-    change_armed(look.ledger(), name, order).await?;
+    let (ledger, schedule) = (look.pages.adapters.ledger.clone(), name.to_owned());
+    let change = async move { change_armed(ledger.as_ref(), &schedule, order).await };
+    carry_out(look, begun(look, word, name.to_owned()), change, |()| None).await?;
     Ok(format!("/?done={word}"))
 }
 
@@ -106,9 +110,14 @@ pub(super) async fn suppress(Order(Told { look, fields }): Order) -> Response {
         let international = || parse(&format!("+{}", typed.trim_start_matches('+')), None);
         let phone = parse(typed, None).or_else(|_| international()).map_err(|_| Refusal::Wrong(Wrong::Phone))?;
         let reason = fields.get("why").map(|why| why.chars().take(WHY).collect());
-        keep(&look, "suppress", &phone.masked()).await?;
+        let order = begun(&look, "suppress", phone.masked());
         let terms = OptOutTerms { reason, by: Some(look.visitor.name.clone()), ..OptOutTerms::default() };
-        let (_, additions) = runs::suppress(look.ledger(), phone, &terms, look.pages.now()).await?;
+        let (ledger, now) = (look.pages.adapters.ledger.clone(), look.pages.now());
+        let suppress = async move { runs::suppress(ledger.as_ref(), phone, &terms, now).await };
+        let nothing_to_do = |(_, additions): &(OptOut, Additions)| {
+            (additions.added == 0).then_some("the number is on the list already")
+        };
+        let (_, additions) = carry_out(&look, order, suppress, nothing_to_do).await?;
         look.pages.opt_outs.changed().await;
         Ok(format!("/?done={}", if additions.added > 0 { "suppress" } else { "suppressed" }))
     };
@@ -116,20 +125,53 @@ pub(super) async fn suppress(Order(Told { look, fields }): Order) -> Response {
     look.done(done)
 }
 
-/// Keeps an order and who gave it.
-async fn keep(look: &Look, order: &str, of: &str) -> Result<(), Refusal> {
-    let kept = Kept { at: look.pages.now(), by: look.visitor.name.clone(), order: order.to_owned(), of: of.to_owned() };
-    tracing::info!("{} orders by a page: {order} {of}", kept.by);
-    let orders = look.pages.orders.clone();
-    Ok(blocking(move || orders.keep(&kept)).await??)
+/// An order of this session.
+fn begun(look: &Look, order: &str, of: String) -> Kept {
+    Kept::begun(look.pages.now(), look.visitor.name.clone(), order, of)
 }
 
-/// Does something to its end, whoever hangs up meanwhile; the server waits for it before it ends.
-async fn to_the_end<T: Send + 'static>(
+/// Records an order, carries it out and records its outcome, even if the browser hangs up. The server waits for it before it ends.
+///
+/// `nothing_to_do` says why there was nothing to do.
+async fn carry_out<T: Send + 'static>(
     look: &Look,
+    order: Kept,
     work: impl Future<Output = Result<T, runs::Error>> + Send + 'static,
+    nothing_to_do: impl Fn(&T) -> Option<&'static str> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let work = look.pages.work.spawn(work).await;
-    let work = work.map_err(|error| Refusal::Failed(format!("an order ended early; this is a bug: {error}")))?;
-    Ok(work?)
+    let (orders, explain) = (look.pages.orders.clone(), Arc::clone(&look.pages.explain));
+    let carried_out = look.pages.work.spawn(async move {
+        tracing::info!("{} orders by a page: {} {}", order.by, order.order, order.of);
+        keep(&orders, order.clone()).await?;
+        let (done, ended) = match work.await {
+            Ok(done) => {
+                let unchanged = nothing_to_do(&done);
+                let outcome = unchanged.map_or(OrderOutcome::Done, |_| OrderOutcome::Unchanged);
+                (Ok(done), order.ended(outcome, unchanged))
+            }
+            Err(error) => {
+                let outcome = if is_failure(&error) { OrderOutcome::Failed } else { OrderOutcome::Refused };
+                let (refusal, reason) = Refusal::with_reason(error, explain.as_ref());
+                (Err(refusal), order.ended(outcome, Some(&reason)))
+            }
+        };
+        if let Err(Refusal::Failed(why)) = keep(&orders, ended).await {
+            tracing::warn!("cannot record the outcome of an order: {why}");
+        }
+        done
+    });
+    let carried_out = carried_out.await;
+    carried_out.map_err(|error| Refusal::Failed(format!("an order ended early; this is a bug: {error}")))?
+}
+
+/// Whether the ledger failed, so that the order might be done.
+fn is_failure(error: &runs::Error) -> bool {
+    matches!(error, runs::Error::Storage(_) | runs::Error::Internal(_))
+        || matches!(error, runs::Error::Ledger(error) if !matches!(error, LedgerError::Purged { .. }))
+}
+
+/// Adds a line to the log of orders.
+async fn keep(orders: &Orders, order: Kept) -> Result<(), Refusal> {
+    let orders = orders.clone();
+    Ok(blocking(move || orders.keep(&order)).await??)
 }

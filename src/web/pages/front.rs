@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::fields::encoded;
 use super::look::Look;
 use super::opt_outs::{OptOutDays, RepliesToReview};
+use super::orders::OrderOutcome;
 use super::refusal::Refusal;
 use super::run::{Count, counts, done};
 use crate::ledger::DamagedRun;
@@ -125,6 +126,8 @@ struct OrderLine {
     by: String,
     order: String,
     of: String,
+    /// Nothing in orders of earlier versions.
+    outcome: Option<&'static str>,
 }
 
 pub(super) async fn page(look: Look) -> Response {
@@ -163,7 +166,13 @@ async fn view(look: &Look) -> Result<View, Refusal> {
         replies: to_review.map(|to_review| replies(look, &to_review)),
         orders: orders
             .into_iter()
-            .map(|order| OrderLine { at: look.moment(order.at), by: order.by, order: order.order, of: order.of })
+            .map(|order| OrderLine {
+                at: look.moment(order.at),
+                by: order.by,
+                order: order.order,
+                of: order.of,
+                outcome: order.outcome.map(OrderOutcome::word),
+            })
             .collect(),
     })
 }

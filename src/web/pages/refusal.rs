@@ -8,7 +8,7 @@ use crate::ledger::LedgerError;
 use crate::report::ResultsError;
 use crate::runs::Error;
 use crate::web::html::TemplateError;
-use crate::web::words::Words;
+use crate::web::words::{Language, Words};
 
 /// Why there is no such page now.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub(super) enum Refusal {
     Wrong(Wrong),
     /// What `runs` refused.
     Refused(Box<Error>),
+    /// The same in English words.
+    Explained(String),
     /// A page could not be made, or a file of ours not be read or written.
     Failed(String),
 }
@@ -55,6 +57,17 @@ pub(super) struct Message {
 }
 
 impl Refusal {
+    /// The refusal of an error, and its reason in English.
+    pub(super) fn with_reason(error: Error, explain: &(dyn Fn(Error) -> String + Send + Sync)) -> (Self, String) {
+        match known(Words::of(Language::English), &error) {
+            Some(reason) => (error.into(), reason),
+            None => {
+                let reason = explain(error);
+                (Self::Explained(reason.clone()), reason)
+            }
+        }
+    }
+
     /// What it tells.
     pub(super) fn message(self, words: &Words, explain: &(dyn Fn(Error) -> String + Send + Sync)) -> Message {
         let said = |status, told: &str| Message { status, told: Some(told.to_owned()), english: None };
@@ -74,6 +87,7 @@ impl Refusal {
                 let english = told.is_none().then(|| explain(*error));
                 Message { status: StatusCode::CONFLICT, told, english }
             }
+            Self::Explained(english) => Message { status: StatusCode::CONFLICT, told: None, english: Some(english) },
             Self::Failed(why) => {
                 tracing::warn!("a page cannot be made: {why}");
                 said(StatusCode::INTERNAL_SERVER_ERROR, words.say("pages.failed"))

@@ -29,6 +29,7 @@ fn kinds() -> BTreeMap<&'static str, Vec<String>> {
         ("state", owned(&State::ALL.map(State::name))),
         ("pages-armed", owned(&["armed", "paused", "changed", "damaged"])),
         ("pages-order", owned(&["stop", "pause", "resume", "suppress", "sent", "not-sent", "send-again"])),
+        ("pages-outcome", owned(&["begun", "done", "unchanged", "refused", "failed"])),
         ("pages-done", owned(&["stop", "not-sending", "resolve", "pause", "resume", "suppress", "suppressed"])),
         ("pages-change", owned(&["found", "not_found", "unresolved", "sent", "not_sent", "send_again", "retry"])),
         ("standing", RunStatus::WORDS.map(str::to_owned).to_vec()),
