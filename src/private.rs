@@ -91,6 +91,41 @@ pub(crate) fn file(path: &Path, existing: Existing) -> io::Result<File> {
     options.open(path)
 }
 
+/// Who can reach a file or folder besides its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    /// The mode, with the special bits.
+    pub(crate) mode: u32,
+    /// Whether everyone on this machine can read the file or list the folder.
+    pub(crate) everyone_reads: bool,
+    /// Whether everyone on this machine can change the file or what is in the folder.
+    pub(crate) everyone_writes: bool,
+    /// Whether what is made in the folder belongs to the folder's group.
+    pub(crate) gives_its_group: bool,
+    /// Whether it is a folder such as `/tmp`, in which everyone has files of their own.
+    pub(crate) is_shared_temporary: bool,
+}
+
+/// Who can reach a file or folder; nothing if it does not exist, or where the system has no such modes.
+pub(crate) fn access(path: &Path) -> Option<Access> {
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).ok()?.permissions()) & 0o7777;
+        Some(Access {
+            mode,
+            everyone_reads: mode & 0o004 != 0,
+            everyone_writes: mode & 0o002 != 0,
+            gives_its_group: mode & 0o2000 != 0,
+            is_shared_temporary: mode & 0o1000 != 0,
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
 /// Writes zeros over all that a file holds, and brings them to the disk. What the disk keeps of it elsewhere, nobody can reach
 /// from here.
 ///

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::args::Global;
 use super::events::observer;
 use super::exit;
+use super::exposure::Exposure;
 use super::failure::Failure;
 use super::ledgers::OpenLedgers;
 use super::output::Output;
@@ -25,6 +26,8 @@ pub(super) struct Context {
     pub(super) global: Global,
     pub(super) output: Output,
     pub(super) ledgers: OpenLedgers,
+    /// What was warned of, since everyone can read or change it.
+    pub(super) exposure: Exposure,
     /// What signals ask for, once somebody listens to them.
     pub(super) interrupt: OnceLock<watch::Receiver<Interrupt>>,
     /// Tells a person what happens.
@@ -34,28 +37,35 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn new(global: Global, output: Output) -> Self {
         let observer = observer(&output);
-        Self { global, output, ledgers: OpenLedgers::default(), interrupt: OnceLock::new(), observer }
+        let (ledgers, exposure) = (OpenLedgers::default(), Exposure::default());
+        Self { global, output, ledgers, exposure, interrupt: OnceLock::new(), observer }
     }
 
     /// The state folder, whether it exists or not.
     pub(super) fn state(&self) -> Result<PathBuf, Failure> {
         let given = self.global.state_dir.clone();
-        given
+        let state = given
             .or_else(|| dirs::state_dir().or_else(dirs::data_local_dir).map(|folder| folder.join("campaign")))
             .ok_or_else(|| {
                 Failure::wrong("there is no home folder to keep the ledger in; name one with `--state-dir DIR`")
-            })
+            })?;
+        self.exposure.check_state_folder(&state);
+        Ok(state)
     }
 
     /// Where profiles are found.
     pub(super) fn profiles(&self) -> Profiles {
         let configuration = dirs::config_dir().map(|folder| folder.join("campaign"));
-        Profiles { explicit: self.global.gateways.clone(), configuration }
+        let profiles = Profiles { explicit: self.global.gateways.clone(), configuration };
+        self.exposure.check_gateways(&profiles.place(None));
+        profiles
     }
 
     /// Loads a campaign file, and the profile of its gateway or of the one named instead.
     pub(super) fn load(&self, file: &Path, gateway: Option<&str>) -> Result<Arc<Inputs>, Failure> {
-        Ok(Arc::new(Inputs::load(file, gateway, &self.profiles(), Day::Of(Timestamp::now()))?))
+        let profiles = self.profiles();
+        self.exposure.check_gateways(&profiles.place(Some(file)));
+        Ok(Arc::new(Inputs::load(file, gateway, &profiles, Day::Of(Timestamp::now()))?))
     }
 
     /// The adapters of this program around a ledger.

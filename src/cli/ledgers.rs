@@ -67,7 +67,11 @@ impl Context {
                 };
                 Ok(Chosen::Shared(Box::new(self.ledgers.address.get_or_init(|| address).clone())))
             }
-            None => Ok(Chosen::File(self.state()?.join(LEDGER))),
+            None => {
+                let file = self.state()?.join(LEDGER);
+                self.exposure.check_ledger(&file);
+                Ok(Chosen::File(file))
+            }
         }
     }
 

@@ -17,6 +17,7 @@ mod context;
 mod events;
 mod exit;
 mod explain;
+mod exposure;
 mod failure;
 mod fetching;
 mod find;

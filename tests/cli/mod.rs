@@ -2,6 +2,8 @@
 
 mod codes;
 mod commands;
+#[cfg(unix)]
+mod exposure;
 mod json;
 mod pasted;
 mod schema;

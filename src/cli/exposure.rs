@@ -1,0 +1,65 @@
+//! Warnings about folders and files that everyone on this machine can read or change, each once in a process.
+//!
+//! Access by a group is no reason to warn: a group can share a state folder on purpose.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::finding::quoted;
+use crate::private::{self, Access};
+
+/// What was warned of.
+#[derive(Debug, Default)]
+pub(super) struct Exposure(Mutex<BTreeSet<PathBuf>>);
+
+impl Exposure {
+    /// Warns if everyone can list the state folder or change what is in it.
+    pub(super) fn check_state_folder(&self, folder: &Path) {
+        let Some(access) = self.first_access(folder, |access| access.everyone_reads || access.everyone_writes) else {
+            return;
+        };
+        let name = quoted(folder);
+        let repair = match access {
+            Access { is_shared_temporary: true, .. } => "name a folder of your own with `--state-dir`".to_owned(),
+            // The folder of a group.
+            Access { gives_its_group: true, .. } => format!("run `chmod o= {name}`"),
+            _ => format!("run `chmod 700 {name}`"),
+        };
+        warn("the state folder", folder, access, &repair);
+    }
+
+    /// Warns if everyone can read or change the file of the ledger.
+    pub(super) fn check_ledger(&self, file: &Path) {
+        let is_open = |access: Access| access.everyone_reads || access.everyone_writes;
+        let Some(access) = self.first_access(file, is_open) else { return };
+        // SQLite gives the files beside it the same mode.
+        let beside = ["-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", file.display())));
+        let files = std::iter::once(file).chain(beside.iter().map(PathBuf::as_path).filter(|path| path.exists()));
+        let files: Vec<String> = files.map(quoted).collect();
+        warn("the ledger", file, access, &format!("run `chmod 600 {}`", files.join(" ")));
+    }
+
+    /// Warns if everyone can change the gateways file, and with it where messages go. It holds no secrets, so it can be readable.
+    pub(super) fn check_gateways(&self, file: &Path) {
+        if let Some(access) = self.first_access(file, |access| access.everyone_writes) {
+            warn("the gateways file", file, access, &format!("run `chmod o-w {}`", quoted(file)));
+        }
+    }
+
+    /// Who can reach a file or folder, if that is worth a warning for the first time.
+    fn first_access(&self, path: &Path, is_open: impl Fn(Access) -> bool) -> Option<Access> {
+        let access = private::access(path).filter(|access| is_open(*access))?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()).then_some(access)
+    }
+}
+
+fn warn(what: &str, path: &Path, access: Access, repair: &str) {
+    let can = match (access.everyone_reads, access.everyone_writes) {
+        (true, true) => "read and change",
+        (false, true) => "change",
+        _ => "read",
+    };
+    let (path, mode) = (path.display(), access.mode);
+    tracing::warn!("everyone on this machine can {can} {what} `{path}` (mode {mode:04o}): {repair}");
+}
