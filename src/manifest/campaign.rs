@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use super::notify::Notify;
+use super::notify::{Notify, NotifyWay};
 use super::profile::Profile;
 use super::{
     Holdout, PastPeople, Places, Rate, Recipients, SendingWindow, Share, SuppressFile, TableFile, TextFolders, Until,
@@ -243,6 +243,13 @@ impl Campaign {
     /// Who is told of it through a profile: whom it names, and whom the profile does.
     pub fn told<'c>(&'c self, profile: Option<&'c Profile>) -> impl Iterator<Item = &'c Notify> {
         self.notify.iter().chain(profile.and_then(|profile| profile.notify.as_ref()))
+    }
+
+    /// The same campaign without the program that it starts to notify someone.
+    #[must_use]
+    pub fn without_notify_command(mut self) -> Self {
+        self.notify = self.notify.filter(|notify| !matches!(notify.way, NotifyWay::Command(_)));
+        self
     }
 
     /// The rate at which it is sent through a profile: its own, at most that of the account; nothing where nobody says one.

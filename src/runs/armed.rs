@@ -53,6 +53,12 @@ pub(super) fn digest(campaign: &Campaign) -> String {
     texts.iter().fold(file, |digest, (name, text)| digest.with(name).with(text)).finish()
 }
 
+/// The campaign of an active schedule, if its file and texts are the activated ones.
+#[must_use]
+pub fn armed_campaign(armed: &ArmedSchedule) -> Option<Campaign> {
+    timeless(Path::new(&armed.file)).ok().filter(|now| digest(now) == armed.digest)
+}
+
 /// What is armed of a campaign, as long as its file says what was armed; nothing where nothing is.
 pub(super) async fn armed_as(adapters: &Adapters, inputs: &Arc<Inputs>) -> Result<Option<ArmedSchedule>, Error> {
     let name = &inputs.campaign.brief.name;
@@ -90,5 +96,41 @@ pub(super) fn change(armed: &ArmedSchedule, inputs: &Inputs) -> Option<ArmedChan
         Ok(_) if addresses(&inputs.destination) != armed.addresses => Some(ArmedChange::Addresses),
         Ok(_) if inputs.destination.account() != armed.account => Some(ArmedChange::Account),
         Ok(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn active_schedules_of_earlier_versions_keep_their_digest() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("sale.yaml");
+        let keys =
+            "timezone: UTC\nschedule: { every: day 10:00 }\nnotify: { command: [notify-send, \"{{ text }}\"] }\n";
+        let sms = "channels:\n  - sms: { signature: Olena, message: { file: hello.txt } }\n";
+        fs::write(&file, format!("name: sale\n{keys}recipients: {{ file: sale.csv }}\n{sms}")).unwrap();
+        fs::write(folder.path().join("hello.txt"), "Hello").unwrap();
+        let digest = digest(&timeless(&file).unwrap());
+        assert_eq!(digest, "479cef6f73aca044db449f54043d72a3c2a48f021be38adbcdbc28034114909d");
+        let armed = ArmedSchedule {
+            name: "sale".to_owned(),
+            file: file.display().to_string(),
+            digest,
+            gateway: "production".to_owned(),
+            addresses: "https://gateway.example".to_owned(),
+            account: "gateway.example".to_owned(),
+            by: "olha".to_owned(),
+            armed_at: jiff::Timestamp::UNIX_EPOCH,
+            since: jiff::Timestamp::UNIX_EPOCH,
+            paused: false,
+        };
+        assert_eq!(standing_digest(&armed), "3ed02f6e147380edf4da88d3b0ab8313b855d905cec82d4908d0ff829f96562f");
+        assert!(armed_campaign(&armed).is_some());
+        fs::write(folder.path().join("hello.txt"), "Goodbye").unwrap();
+        assert!(armed_campaign(&armed).is_none());
     }
 }

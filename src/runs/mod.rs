@@ -89,7 +89,7 @@ pub use account::{Account, KeylessAccount};
 pub use adapters::{AccountView, Adapters, Connect, NameView, PipedInput};
 pub use admit_tests::{AdmittedTests, TestOrder};
 pub use arm::{Arming, ScheduleOrder, change_armed};
-pub use armed::ArmedChange;
+pub use armed::{ArmedChange, armed_campaign};
 pub use armed_view::{ArmedState, ArmedView, armed_views};
 pub use blocking::blocking;
 pub use campaign_files::campaign_files;

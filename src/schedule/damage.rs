@@ -3,11 +3,10 @@
 //! Nothing of such a schedule fires. The server goes on.
 
 use std::collections::hash_map::Entry;
-use std::path::Path;
 
 use super::ScheduleEvent;
 use super::daemon::Work;
-use super::notices::tell_about;
+use super::notices::{Named, tell_of};
 use crate::domain::Occasion;
 use crate::ledger::{ArmedSchedule, DamagedSchedule, LedgerError};
 
@@ -19,16 +18,18 @@ impl Work {
         error: &LedgerError,
     ) -> Result<String, LedgerError> {
         let problem = error.damage();
-        self.tell_damage((&armed.name, armed.file.as_ref()), &problem).await?;
+        self.tell_damage(armed.into(), &problem).await?;
         Ok(problem)
     }
 
     /// Tells once that the record of a schedule is damaged. Of its campaign file only what can still be read is known.
     pub(super) async fn stop_unreadable(&mut self, damaged: &DamagedSchedule) -> Result<(), LedgerError> {
-        self.tell_damage((&damaged.name, damaged.file.as_ref()), &damaged.error.damage()).await
+        let named = Named { name: &damaged.name, file: damaged.file.as_ref(), armed: None };
+        self.tell_damage(named, &damaged.error.damage()).await
     }
 
-    async fn tell_damage(&mut self, (name, file): (&str, &Path), problem: &str) -> Result<(), LedgerError> {
+    async fn tell_damage(&mut self, schedule: Named<'_>, problem: &str) -> Result<(), LedgerError> {
+        let name = schedule.name;
         match self.damaged.entry(name.to_owned()) {
             Entry::Occupied(told) if told.get() == problem => return Ok(()),
             Entry::Occupied(mut told) => drop(told.insert(problem.to_owned())),
@@ -36,6 +37,6 @@ impl Work {
         }
         self.tell(ScheduleEvent::Damaged { schedule: name.to_owned(), problem: problem.to_owned() });
         let what = format!("the ledger is damaged ({problem}), so nothing is sent until that is mended");
-        tell_about(&self.daemon.adapters, (name, file), Occasion::Changed, &what).await
+        tell_of(&self.daemon.adapters, schedule, Occasion::Changed, &what).await
     }
 }

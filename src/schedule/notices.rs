@@ -4,36 +4,41 @@ use std::path::Path;
 
 use crate::domain::Occasion;
 use crate::ledger::{ArmedSchedule, LedgerError, NewNotification};
-use crate::manifest::{Day, load_campaign};
+use crate::manifest::{Campaign, Day, load_campaign};
 use crate::message::Notice;
 use crate::notify::notification;
-use crate::runs::Adapters;
+use crate::runs::{Adapters, armed_campaign};
+
+/// A schedule that someone is notified about.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    /// Its name, which is the campaign's.
+    pub(super) name: &'a str,
+    /// The campaign file.
+    pub(super) file: &'a Path,
+    /// Its record, unless that is damaged.
+    pub(super) armed: Option<&'a ArmedSchedule>,
+}
+
+impl<'a> From<&'a ArmedSchedule> for Named<'a> {
+    fn from(armed: &'a ArmedSchedule) -> Self {
+        Self { name: &armed.name, file: armed.file.as_ref(), armed: Some(armed) }
+    }
+}
 
 /// Has those told who want to hear this of a schedule, as its campaign file says now; one that cannot be read tells nobody.
+///
+/// The program of a campaign file that changed since its schedule became active is not started: nobody agreed to it.
 ///
 /// # Errors
 /// When the ledger cannot be written.
 pub(super) async fn tell_of(
     adapters: &Adapters,
-    armed: &ArmedSchedule,
+    schedule: impl Into<Named<'_>>,
     occasion: Occasion,
     what: &str,
 ) -> Result<(), LedgerError> {
-    let kept = kept(adapters, (&armed.name, armed.file.as_ref(), Some(&armed.gateway)), (occasion, what));
-    keep(adapters, kept).await
-}
-
-/// The same of a schedule of which only the name and the file are known.
-///
-/// # Errors
-/// When the ledger cannot be written.
-pub(super) async fn tell_about(
-    adapters: &Adapters,
-    (name, file): (&str, &Path),
-    occasion: Occasion,
-    what: &str,
-) -> Result<(), LedgerError> {
-    let kept = kept(adapters, (name, file, None), (occasion, what));
+    let kept = kept(adapters, schedule.into(), (occasion, what));
     keep(adapters, kept).await
 }
 
@@ -43,15 +48,21 @@ async fn keep(adapters: &Adapters, kept: Vec<NewNotification>) -> Result<(), Led
 
 fn kept(
     adapters: &Adapters,
-    (name, file, gateway): (&str, &Path, Option<&str>),
+    Named { name, file, armed }: Named<'_>,
     (occasion, what): (Occasion, &str),
 ) -> Vec<NewNotification> {
     let now = (adapters.clock)();
     // A file of another campaign, which a damaged record may name, has no say in it.
     let campaign = load_campaign(file, Day::Of(now)).value.filter(|campaign| campaign.brief.name == name);
+    let activated = armed.and_then(armed_campaign);
+    let is_activated = |campaign: &Campaign| activated.as_ref().is_some_and(|known| known.notify == campaign.notify);
+    let campaign = campaign.map(|campaign| match is_activated(&campaign) {
+        true => campaign,
+        false => campaign.without_notify_command(),
+    });
     let gateways = adapters.profiles.load(Some(file)).unwrap_or_default();
     let of_campaign = || campaign.as_ref().map(|campaign| campaign.brief.gateway.as_str());
-    let gateway = gateway.or_else(of_campaign).unwrap_or_default();
+    let gateway = armed.map(|armed| armed.gateway.as_str()).or_else(of_campaign).unwrap_or_default();
     let profile = gateways.profile(gateway).ok();
     let told = campaign.iter().flat_map(|campaign| campaign.told(profile));
     let notice = Notice {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::support::{Clock, Draft, Gateway, Process, campaign, live, until};
+use crate::support::{Clock, Draft, Gateway, Process, Reachable as _, Server, campaign, live, until};
 
 const WEEKLY: &str = "schedule: { every: Mon 10:00 }";
 
@@ -156,4 +156,19 @@ fn schedule_shows_the_local_time_of_an_inverted_zone() {
     for command in [&["schedule", "next", "sale.yaml"][..], &["schedule", "add", "sale.yaml"], &["schedule", "list"]] {
         sale.campaign(command).exits(0).says("10:00 (Etc/GMT+2, which is UTC-02:00, now ");
     }
+}
+
+#[test]
+fn command_of_a_changed_campaign_notifies_nobody() {
+    let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
+    let policy = "policy: { notify: { when: [changed], url: { file: all.url }, local: true } }";
+    let sale = weekly(&gateway).profile(policy).write();
+    sale.write_secret("all.url", &receiver.base_url());
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    sale.replace("sale.yaml", "name: sale\n", "name: sale\nnotify: { command: [sh, -c, \"echo >> started\"] }\n");
+    let server = Server::start(&sale, &[]);
+    until("the profile's receiver is notified", || !receiver.requests().is_empty());
+    server.end("TERM").exits(0);
+    assert_eq!(receiver.requests()[0].json()["occasion"], "changed");
+    assert!(!sale.path("started").exists());
 }
