@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::output::Output;
-use super::policy;
 use super::run::{left_out, variants};
 use super::schedule::words::date;
+use super::{policy, resources};
 use crate::delivery::SingleKind;
 use crate::finding::{harmless, one_line, severity_word};
 use crate::gateway::BoxFuture;
@@ -113,6 +113,7 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
                     (text + &format!("  ledger: {ledger}\n"), Yes::Word("yes"))
                 }
             };
+            text += &used(inputs, profile);
             text += "  it runs by itself, and nobody is asked again:\n";
             text += &arming.next.iter().map(|next| format!("    {}\n", date(next))).collect::<String>();
             (text, yes)
@@ -120,6 +121,7 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
         Proposal::Approve { approving, profile, standing, ledger } => {
             let (inputs, planned) = (&approving.inputs, &approving.planned);
             let mut text = begin((inputs, profile), &approving.survey, ledger, &approving.rows);
+            text += &used(inputs, profile);
             if planned.options.again {
                 text += AGAIN;
             }
@@ -193,6 +195,11 @@ fn template(change: &TemplateChange) -> String {
         TemplateChange::CreateViber(template) => format!("  {}\n  {}", template.signature, template.text),
         TemplateChange::DeleteViber(template) => format!("  the Viber template {}\n  {}", template.id, template.text),
     }
+}
+
+/// The programs, addresses and sources that are agreed to.
+fn used(inputs: &Inputs, profile: &Profile) -> String {
+    resources::lines(&inputs.campaign.resources(Some(profile)), inputs.campaign.delivery.on_in_doubt)
 }
 
 /// What a new run is going to do.

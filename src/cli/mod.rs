@@ -42,6 +42,7 @@ mod reconcile;
 mod replies;
 mod report;
 mod resolve;
+mod resources;
 mod results;
 mod retry;
 mod run;

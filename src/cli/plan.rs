@@ -11,6 +11,7 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::page;
+use super::resources;
 use super::run::variants;
 use super::suggested::{Options, file, through};
 use crate::ledger::{Plan, State};
@@ -98,8 +99,10 @@ fn tell(context: &Context, args: &PlanArgs, inputs: &Inputs, made: &MadePlan) ->
     if let Some(hours) = &planned.options.hours {
         text += &format!("\n  messages leave {hours}");
     }
+    text += "\n";
+    text += &resources::lines(&made.resources, inputs.campaign.delivery.on_in_doubt);
     let digest = short(&made.digest);
-    text += &format!("\nplan: {digest}, kept for {} days\n", Plan::KEPT_DAYS);
+    text += &format!("plan: {digest}, kept for {} days\n", Plan::KEPT_DAYS);
     text += &args.out.as_ref().map(|path| format!("as a page: {}\n", path.display())).unwrap_or_default();
     let run = run(&args.file, args.gateway.as_deref(), planned, inputs.destination.profile());
     text += &format!("next: {}\n", context.output.command(format!("{run} --plan {digest}")));
@@ -157,6 +160,12 @@ pub(super) fn refusal(refusal: &PlanRefusal, options: &Options) -> String {
             short(digest),
             thousands(*now),
             anew(file)
+        ),
+        PlanRefusal::NobodyLeft { digest, file: campaign, run } => format!(
+            "no recipient of {run} is left, and no approval of the plan {} was used for it, so it does not go on by this plan; \
+             end it with `{}`",
+            short(digest),
+            options.command(format!("run {}", file(campaign)))
         ),
         PlanRefusal::Used { digest } => {
             let digest = short(digest);

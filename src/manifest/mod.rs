@@ -21,6 +21,7 @@ mod profile;
 mod recipients;
 mod report;
 mod resolve;
+mod resource;
 mod section;
 mod sending_terms;
 mod settings;
@@ -46,6 +47,7 @@ pub use profile::{
 pub use recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastPeople, Recipients};
 pub use report::LoadedFile;
 pub use resolve::{is_slug, load_campaign, slug, zone_advice};
+pub use resource::{NOTIFY_COMMAND, Resource, ResourceKind};
 pub use sending_terms::SendingTerms;
 pub use settings::{Origin, Setting, settings};
 pub use suppress_file::SuppressFile;

@@ -15,4 +15,4 @@ mod post;
 mod round;
 
 pub use notice::{about_run, notification};
-pub use round::{OnTold, keep_telling, tell_at_end};
+pub use round::{OnTold, Programs, keep_telling, tell_at_end};

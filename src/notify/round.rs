@@ -32,6 +32,25 @@ const AT_A_TIME: usize = 8;
 /// What the one process holds that tells for all; no campaign can have this name.
 const TELLER: (&str, &str) = ("serve.notifications", "all");
 
+/// The programs that a process may start to notify someone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Programs {
+    /// Every program that a run or a schedule recorded.
+    All,
+    /// Only the program of this profile, if it has one; what campaign files name is left to other processes.
+    OfProfile(Option<NotifyWay>),
+}
+
+impl Programs {
+    /// Whether a notification goes out this way; only programs are restricted.
+    fn allow(&self, way: &str) -> bool {
+        match (self, serde_json::from_str::<NotifyWay>(way)) {
+            (Self::OfProfile(own), Ok(way @ NotifyWay::Command(_))) => own.as_ref() == Some(&way),
+            _ => true,
+        }
+    }
+}
+
 /// Told of each try, whether it was taken in.
 pub type OnTold = Arc<dyn Fn(bool) + Send + Sync>;
 
@@ -41,9 +60,13 @@ pub type OnTold = Arc<dyn Fn(bool) + Send + Sync>;
 ///
 /// # Errors
 /// When the ledger cannot be read or written.
-pub async fn tell_at_end(ledger: &dyn Ledger, clock: fn() -> Timestamp) -> Result<(), LedgerError> {
+pub async fn tell_at_end(
+    ledger: &dyn Ledger,
+    clock: fn() -> Timestamp,
+    programs: &Programs,
+) -> Result<(), LedgerError> {
     let apart = if ledger.is_held(TELLER.0, TELLER.1).await? { APART } else { Duration::ZERO };
-    round(ledger, clock, (apart, MOMENT), &(Arc::new(|_| {}) as OnTold)).await
+    round(ledger, clock, (apart, MOMENT), (programs, &(Arc::new(|_| {}) as OnTold))).await
 }
 
 /// Tells what is due until the shutdown; of several processes on one ledger one does.
@@ -63,7 +86,7 @@ pub async fn keep_telling(
             turn = ledger.hold(TELLER.0, TELLER.1).await?;
         }
         if turn.is_some() {
-            match round(ledger.as_ref(), clock, (APART, PATIENCE), &on_told).await {
+            match round(ledger.as_ref(), clock, (APART, PATIENCE), (&Programs::All, &on_told)).await {
                 // Another process has the turn to write; what is due then is due still.
                 Err(LedgerError::Busy { .. }) => {}
                 told => told?,
@@ -81,12 +104,16 @@ async fn round(
     ledger: &dyn Ledger,
     clock: fn() -> Timestamp,
     (apart, patience): (Duration, Duration),
-    on_told: &OnTold,
+    (programs, on_told): (&Programs, &OnTold),
 ) -> Result<(), LedgerError> {
     if !ledger.notifications_due(apart).await? {
         return Ok(());
     }
     let taken = ledger.take_notifications(apart, HELD).await?;
+    let (taken, others): (Vec<_>, Vec<_>) = taken.into_iter().partition(|one| programs.allow(&one.what.way));
+    if !others.is_empty() {
+        ledger.told(others.iter().map(|one| one.key).collect(), Told::Again(AGAIN.0)).await?;
+    }
     let brought = stream::iter(groups(taken)).map(|group| async move {
         let brought = bring(&group, patience).await;
         (group, brought)
@@ -173,6 +200,20 @@ mod tests {
         let at = Timestamp::from_second(1_800_000_000 - minutes * 60).unwrap();
         let what = NewNotification { occasion, way: way.to_owned(), notice: String::new() };
         Notification { key, at, tries, what }
+    }
+
+    #[test]
+    fn process_of_a_profile_starts_no_other_program() {
+        let way = |word: &str| NotifyWay::Command(vec![word.to_owned()]);
+        let json = |way: &NotifyWay| serde_json::to_string(way).unwrap();
+        let post = r#"{"post":{"url":{"env":"URL"},"form":"json","local":false}}"#;
+        let (own, none) = (Programs::OfProfile(Some(way("own"))), Programs::OfProfile(None));
+        for (programs, word, allowed) in
+            [(&Programs::All, "other", true), (&own, "own", true), (&own, "other", false), (&none, "own", false)]
+        {
+            assert_eq!(programs.allow(&json(&way(word))), allowed, "{programs:?} {word}");
+            assert!(programs.allow(post), "{programs:?}");
+        }
     }
 
     #[test]

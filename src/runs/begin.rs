@@ -28,6 +28,7 @@ impl Session {
     pub(super) async fn prepare(&self) -> Result<Preparation, Error> {
         let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
         let runs = runs_of(ledger, inputs).await?;
+        self.refuse_other_resources()?;
         let listed = self.listed(&runs).await?;
         let opened = TodaysTexts::of(&listed).await?;
         if !inputs.destination.is_live() {
@@ -124,8 +125,10 @@ impl Session {
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");
         self.refuse_unplanned(&survey)?;
         let chosen = self.launch.request.chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
-        // A list in which nobody can be sent to is a run with its results; one that was sent to is one already.
-        let only_invalid = survey.survey.planned() == 0
+        // A list in which nobody can be sent to is a run with its results; one that was sent to is one already. If only an
+        // approval will do, no run begins without recipients: nobody approves it.
+        let only_invalid = !self.launch.request.approved_only
+            && survey.survey.planned() == 0
             && sent.numbers.is_empty()
             && cancelled_in.is_empty()
             && survey.survey.recipients > 0;

@@ -115,6 +115,13 @@ impl Inputs {
         Self { campaign: campaign.with_results_of(&edition), ..self }
     }
 
+    /// The same without the program that the campaign itself starts to notify someone. That of the profile stays.
+    #[must_use]
+    pub fn without_notify_command(mut self) -> Self {
+        self.campaign = self.campaign.without_notify_command();
+        self
+    }
+
     /// The same with its list at hand.
     pub(super) fn with_list(&self, list: List) -> Self {
         Self { list, decoded: Arc::default(), ..self.clone() }

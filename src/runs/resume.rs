@@ -30,6 +30,7 @@ impl Session {
         let approval = self.approval_to_go_on(&run, &snapshot, number).await?;
         let number = approval.as_ref().map_or(number, |usable| number.min(usable.left));
         self.refuse_unapproved(approval.is_some(), number)?;
+        self.refuse_unapproved_end(&run, number).await?;
         // Without a plan a yes is asked for as ever.
         let consent: &dyn Consent =
             if approval.is_some() && self.pin.is_some() { &ApprovedYes } else { self.consent.as_ref() };

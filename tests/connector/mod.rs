@@ -9,6 +9,7 @@ mod door;
 mod entries;
 mod hostile;
 mod policy;
+mod programs;
 mod protocol;
 mod runs;
 mod schemas;

@@ -58,11 +58,16 @@ impl Conversation {
     }
 
     /// Closes its input, and waits for its end.
-    pub(super) fn end(mut self) -> Finished {
+    pub(super) fn end(self) -> Finished {
+        self.ended().0
+    }
+
+    /// What it said until its input was closed, and its folder.
+    pub(super) fn ended(mut self) -> (Finished, Folder) {
         drop(self.input.take());
         let ended = self.process.finish();
         assert_eq!(self.answers.recv(), Err(std::sync::mpsc::RecvError), "nobody waits for more");
-        ended
+        (ended, self.folder)
     }
 
     pub(super) fn folder(&self) -> &Folder {

@@ -170,7 +170,8 @@ fn a_plan_shows_who_approves_it_what_it_is_and_how_to() {
         [digest.to_owned(), format!("campaign approve {short}"), format!("campaign run sale.yaml --plan {short}")]
     );
     let page = html.one("main").words();
-    for said in ["Goes through local", "cost at most 4.80 UAH", "Hello, Person 2", "kept for 30 days"] {
+    let source = "Source recipients.file: sale.csv";
+    for said in ["Goes through local", "cost at most 4.80 UAH", "Hello, Person 2", "kept for 30 days", source] {
         assert!(page.contains(said), "{said}: {page}");
     }
     assert_eq!(gateway.requests().len(), 0);

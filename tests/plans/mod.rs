@@ -2,6 +2,7 @@
 
 mod approved;
 mod pinned;
+mod resources;
 mod scheduled;
 mod signed;
 

@@ -33,7 +33,8 @@ fn a_plan_tells_counts_parts_and_the_worst_cost_and_sends_nothing() {
     assert_eq!((&forecast["left_out"], &forecast["messages"]), (&out, &json!(4)));
     let figures = json!({
         "digest": digest, "rows": 5, "counts": { "planned": 4, "skipped": 1 }, "messages": 4, "parts": 4,
-        "cost": 3.20, "currency": "UAH", "exit": 0,
+        "cost": 3.20, "currency": "UAH", "exit": 0, "on_in_doubt": "hold",
+        "resources": [{ "key": "recipients.file", "kind": "source", "value": "sale.csv" }],
     });
     assert_eq!(planned, figures);
     let told = sale.campaign(&["plan", "sale.yaml"]).exits(0);

@@ -23,7 +23,7 @@ use crate::calendar::Occurrence;
 use crate::delivery::{Interrupt, SingleKind};
 use crate::ledger::Ledger;
 use crate::manifest::Profile;
-use crate::notify;
+use crate::notify::{self, Programs};
 use crate::runs::{Error, Inputs, Launch, OwnFiles, Request, RetryScope, Round, load_occurrence, occurrence_of};
 use ending::Words;
 
@@ -115,7 +115,7 @@ pub(super) async fn retry(
 async fn notify_others(context: &Context, ledger: &dyn Ledger) -> Result<(), Failure> {
     let mut interrupt = context.interrupt()?;
     tokio::select! {
-        told = notify::tell_at_end(ledger, Timestamp::now) => {
+        told = notify::tell_at_end(ledger, Timestamp::now, &Programs::All) => {
             if let Err(error) = told {
                 tracing::warn!("nobody could be notified: {error}");
             }

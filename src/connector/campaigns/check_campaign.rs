@@ -10,6 +10,7 @@ use crate::check::online::Cost;
 use crate::connector::tool::Tool;
 use crate::connector::tools::{known, object, text};
 use crate::finding::{Finding, findings_json, rules};
+use crate::manifest::NOTIFY_COMMAND;
 use crate::report::counts_json;
 use crate::runs::{self, CheckedCampaign, Error, OwnFiles};
 
@@ -79,14 +80,18 @@ async fn check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCampaign
     let adapters = folder.adapters;
     let files = OwnFiles { state: &adapters.state, profiles: &adapters.profiles };
     let explain = |refused| folder.explain(refused).0;
-    runs::check_campaign(
+    let mut checked = runs::check_campaign(
         &inputs,
         Some(adapters.ledger.as_ref()),
         files,
         (&adapters.observer, (adapters.clock)()),
         explain,
     )
-    .await
+    .await?;
+    let place = inputs.campaign.places.of_key(NOTIFY_COMMAND);
+    let note = super::notify_command_note(&inputs).map(|note| Finding::new(&rules::NOTIFY_COMMAND, note).at(place));
+    checked.findings.extend(note);
+    Ok(checked)
 }
 
 /// What is wrong, so that nothing more can be known.

@@ -124,7 +124,8 @@ impl OpenFolder<'_> {
         }
     }
 
-    /// The campaign that a call names, as it goes through the connector's profile.
+    /// The campaign that a call names, as it goes through the connector's profile. It loses its program for notifications:
+    /// whoever can write a campaign file could have any program started by it.
     pub(super) async fn inputs(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
         let (profiles, gateway, folder) =
             (self.adapters.profiles.clone(), self.gateway.to_owned(), self.campaigns.folder.clone());
@@ -144,7 +145,7 @@ impl OpenFolder<'_> {
                     "the list of `{}` lies outside of the folder of campaigns, where nothing is opened: move it there",
                     brief.name,
                 ))),
-                _ => Ok(Arc::new(inputs)),
+                _ => Ok(Arc::new(inputs.without_notify_command())),
             }
         })
         .await?

@@ -20,6 +20,8 @@ use serde_json::{Value, json};
 
 use super::tool::{Annotations, Tool};
 use super::tools::{object, text};
+use crate::manifest::NOTIFY_COMMAND;
+use crate::runs::Inputs;
 
 /// The tools that send nothing, in the order in which they are listed.
 pub(super) static LOOKING: [Tool; 5] =
@@ -66,6 +68,15 @@ fn run_properties() -> Value {
         "stopped": text("Why it stopped, in a word."),
         "why": text("The same in words."),
     })
+}
+
+/// That the connector does not start the program of a campaign's `notify`, if it names one.
+fn notify_command_note(inputs: &Inputs) -> Option<&'static str> {
+    inputs.campaign.places.of_key(NOTIFY_COMMAND)?;
+    Some(
+        "this connector does not start `notify.command` of the campaign, so nobody is notified by it; `notify.url`, and `notify` \
+         in the profile's policy, work",
+    )
 }
 
 /// The members of an object that are not null.

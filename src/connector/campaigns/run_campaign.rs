@@ -14,10 +14,11 @@ use crate::connector::tool::{Annotations, Tool};
 use crate::connector::tools::{object, text};
 use crate::delivery::Interrupt;
 use crate::gateway::BoxFuture;
-use crate::notify;
+use crate::notify::{self, Programs};
+use crate::report::{counts_line, plural};
 use crate::runs::{
-    Adapters, Consent, EndedRun, Error, Event, Inputs, Launch, Observer, Outcome, OwnFiles, PlanRefusal, Proposal,
-    ProposalKind, Refusal, Request,
+    Adapters, Consent, EndedRun, Error, Event, Inputs, Launch, NothingLeft, Observer, Outcome, OwnFiles, PlanRefusal,
+    Proposal, ProposalKind, Refusal, Request,
 };
 
 pub(super) const TOOL: Tool = Tool {
@@ -82,11 +83,14 @@ async fn begin(
     digest: String,
 ) -> Result<Value, ToolError> {
     let how_to_approve = folder.how_to_approve(&inputs, &digest);
+    let profile = inputs.destination.profile();
+    let programs =
+        Programs::OfProfile(profile.and_then(|profile| profile.notify.as_ref()).map(|notify| notify.way.clone()));
     let request = Request { plan: Some(digest), approved_only: true, ..Request::default() };
     let files = OwnFiles { state: &folder.adapters.state, profiles: &folder.adapters.profiles };
     let launch = Launch::of(inputs, request, files).map_err(|error| folder.refused(error))?;
     let (adapters, mut beginning) = heard(folder.adapters);
-    let task = run(launch, adapters, caller.interrupt.clone(), Arc::clone(folder.campaigns));
+    let task = run(launch, adapters, (caller.interrupt.clone(), programs), Arc::clone(folder.campaigns));
     // Whoever wanted it may hang up.
     let mut task = folder.campaigns.runs.spawn(task);
     let ended = tokio::select! {
@@ -97,7 +101,8 @@ async fn begin(
         ended = &mut task => ended,
     };
     match ended {
-        Ok(Ok(())) => Ok(json!({ "started": false, "how_to": "nothing is to be done: everybody has their message" })),
+        Ok(Ok(None)) => Ok(json!({ "started": true, "how_to": "call run_status to see how it stands" })),
+        Ok(Ok(Some(nothing))) => Ok(json!({ "started": false, "messages": 0, "how_to": no_run(&nothing) })),
         Ok(Err(
             Error::NotConfirmed { what: ProposalKind::Run(messages), .. }
             | Error::Plan(PlanRefusal::Unapproved { number: messages, .. }),
@@ -120,16 +125,18 @@ fn heard(adapters: &Adapters) -> (Adapters, UnboundedReceiver<String>) {
     (Adapters { observer, ..adapters.clone() }, beginning)
 }
 
-/// Sends a run to its end, or until the connector is asked to end; who wants to know how it went is told.
+/// Sends a run to its end, or until the connector is asked to end; who wants to know how it went is told. If no row gets a
+/// message, no run begins.
 async fn run(
     launch: Launch,
     adapters: Adapters,
-    mut interrupt: watch::Receiver<Interrupt>,
+    (mut interrupt, programs): (watch::Receiver<Interrupt>, Programs),
     campaigns: Arc<Campaigns>,
-) -> Result<(), Error> {
+) -> Result<Option<NothingLeft>, Error> {
     let (ledger, clock) = (Arc::clone(&adapters.ledger), adapters.clock);
-    let Outcome::Ended(ended) = launch.run(adapters, Arc::new(NobodyHere), interrupt.clone()).await? else {
-        return Ok(());
+    let ended = match launch.run(adapters, Arc::new(NobodyHere), interrupt.clone()).await? {
+        Outcome::Ended(ended) => ended,
+        Outcome::NothingLeft(nothing) => return Ok(Some(*nothing)),
     };
     let EndedRun { run, stop, results, .. } = *ended;
     tracing::info!(run = run.name(), stopped = stop.is_some(), "ended");
@@ -137,12 +144,22 @@ async fn run(
         tracing::error!("the results of {} are not written: {}", run.name(), campaigns.sentence(error));
     }
     tokio::select! {
-        told = notify::tell_at_end(ledger.as_ref(), clock) => {
+        told = notify::tell_at_end(ledger.as_ref(), clock, &programs) => {
             if let Err(error) = told {
                 tracing::warn!("nobody could be notified: {error}");
             }
         }
         _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))) => {}
     }
-    Ok(())
+    Ok(None)
+}
+
+/// That no run began, because no row gets a message.
+fn no_run(nothing: &NothingLeft) -> String {
+    let survey = &nothing.survey.survey;
+    let rows = plural(survey.recipients, "row");
+    format!(
+        "no run began: no row of the list gets a message now ({rows}: {}). Nothing has to be done",
+        counts_line(&survey.counts())
+    )
 }

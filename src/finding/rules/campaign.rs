@@ -56,6 +56,9 @@ rules! {
         "Write `hold`, and decide about rows in doubt by `campaign resolve`.";
     error NOTIFY = "notify":
         "It has to be clear how somebody is told.", "Write `url` with `preset` or `body`, or `command`.";
+    note NOTIFY_COMMAND = "notify-command":
+        "An assistant could write any program into a campaign file, so the connector starts none from there.",
+        "Use `notify: { url: … }`, or `policy: { notify: { command: … } }` in the profile.";
     error LOOKS_LIKE_A_FILE = "looks-like-a-file":
         "The name of a file would be sent as the text.", "Write `{ file: NAME }`.";
     error TEXT_FILE = "text-file":

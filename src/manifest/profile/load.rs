@@ -17,6 +17,7 @@ use crate::manifest::file::read_source;
 use crate::manifest::keys::{PROFILE, check_whole};
 use crate::manifest::report::{LoadedFile, Report};
 use crate::manifest::resolve::{is_slug, notify};
+use crate::manifest::resource::profile_resources;
 use crate::manifest::section::Section;
 use crate::manifest::yaml::{self, Entry, Node};
 
@@ -112,6 +113,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         hook: if section.has("hook") { Some(hook(section.section("hook"), file, report)?) } else { None },
         opt_out_words: opt_out_words(section, file, report)?,
         sender_verified: texts("sender_verified"),
+        resources: profile_resources(&entry.value),
         proxy,
         account,
         base_url,

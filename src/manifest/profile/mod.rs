@@ -25,7 +25,7 @@ pub use load::load_gateways;
 pub(super) use load::{is_environment_name, key_source};
 pub use search::GatewaySearch;
 
-use super::{Notify, Rate, SendingWindow, SuppressFile};
+use super::{Notify, Rate, Resource, SendingWindow, SuppressFile};
 use crate::domain::{Amount, Cap, Channel, LOOPBACK};
 
 /// Where a gateway's webhooks are taken.
@@ -82,6 +82,8 @@ pub struct Profile {
     pub opt_out_words: Vec<String>,
     /// The gateway's words for a sender name that is verified; the contract leaves the set open (contract 2.5).
     pub sender_verified: Vec<String>,
+    /// Its programs, addresses and sources besides the endpoints.
+    pub resources: Vec<Resource>,
 }
 
 impl Profile {

@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 
 use super::made::surveyed;
 use super::pin::{approvals, find, good};
-use super::planned::digest;
+use super::resources::digests;
 use super::{PlanOf, PlanRefusal, PlannedCampaign, PrivateKey};
 use crate::delivery::FrozenInputs;
 use crate::domain::RowSet;
@@ -123,6 +123,14 @@ impl Approving {
         if let Some(given) = good(&given, (adapters.clock)(), planned.messages) {
             return Err(Error::Plan(PlanRefusal::Approved { digest, by: given.by.clone() }));
         }
+        // Before the list is fetched, which can start a program.
+        planned.refuse_other_resources(&digest, &inputs)?;
+        if inputs.list.is_unseen()
+            && planned.options.occurrence.is_some()
+            && armed_as(adapters, &inputs).await?.is_none()
+        {
+            return Err(Error::Plan(PlanRefusal::NoSchedule { file: inputs.campaign.file.clone() }));
+        }
         let inputs = fetch(&inputs, adapters.fetching()).await?;
         let survey = surveyed(adapters, &inputs, planned.options.again).await?;
         let rows = request(&planned).chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
@@ -147,8 +155,8 @@ impl Approving {
     fn refuse_changed(&self) -> Result<(), Error> {
         let now: FrozenInputs = frozen(&self.inputs, &self.survey);
         let destination = &self.inputs.destination;
-        let options = self.planned.options.clone().at_hours_of(&self.inputs);
-        if digest(&now, destination, &options)? == self.digest {
+        let options = self.planned.options.clone().as_campaign_says(&self.inputs);
+        if digests(&now, destination, &options)?.contains(&self.digest) {
             return Ok(());
         }
         let what = self.planned.differences(&now, destination, &options);

@@ -5,7 +5,8 @@ use roaring::RoaringBitmap;
 use super::edition::{approved_since, attempted_before, sent_unapproved};
 use super::made::planned;
 use super::pin::{approvals, counts, good};
-use super::planned::{digest, keep};
+use super::planned::keep;
+use super::resources::digests;
 use super::{PlanOf, PlanOptions, PlanRefusal};
 use crate::delivery::{FrozenInputs, Snapshot};
 use crate::ledger::{Approval, Run, State};
@@ -37,6 +38,12 @@ struct Unapproved {
 }
 
 impl Session {
+    /// Refuses a plan of other programs, addresses and sources, before the list is fetched.
+    pub(in crate::runs) fn refuse_other_resources(&self) -> Result<(), Error> {
+        let planned = self.pin.as_ref().and_then(|pin| Some((pin.planned.as_ref()?, pin)));
+        planned.map_or(Ok(()), |(planned, pin)| planned.refuse_other_resources(&pin.digest, self.inputs()))
+    }
+
     /// Refuses a new run that is not what was planned.
     pub(in crate::runs) fn refuse_unplanned(&self, survey: &ListSurvey) -> Result<(), Error> {
         match &self.pin {
@@ -89,6 +96,21 @@ impl Session {
         }
     }
 
+    /// Refuses to end a run without messages if only an approval will do, and the run used none of its plan.
+    pub(in crate::runs) async fn refuse_unapproved_end(&self, run: &Run, number: u64) -> Result<(), Error> {
+        let Some(pin) = self.pin.as_ref().filter(|_| self.launch.request.approved_only && number == 0) else {
+            return Ok(());
+        };
+        match self.own_approval(run, std::slice::from_ref(&pin.digest)).await? {
+            Some(_) => Ok(()),
+            None => Err(Error::Plan(PlanRefusal::NobodyLeft {
+                digest: pin.digest.clone(),
+                file: self.inputs().campaign.file.clone(),
+                run: run.name(),
+            })),
+        }
+    }
+
     /// The approval with which a run goes on to so many more people, if it is held to a plan that has one.
     ///
     /// # Errors
@@ -111,11 +133,11 @@ impl Session {
         let options =
             [false, true].map(|again| PlanOptions { again, ..PlanOptions::of(&self.launch.request, self.inputs()) });
         self.refuse_other_plan(&frozen, &options)?;
-        let mut digests = Vec::from_iter(self.launch.request.armed.clone());
+        let mut known = Vec::from_iter(self.launch.request.armed.clone());
         for options in &options {
-            digests.push(digest(&frozen, &self.inputs().destination, options)?);
+            known.extend(digests(&frozen, &self.inputs().destination, options)?);
         }
-        let own = self.own_approval(run, &digests).await?;
+        let own = self.own_approval(run, &known).await?;
         let approved = sent - unapproved;
         if let Some(approval) = own.filter(|approval| approved < approval.up_to) {
             let left = approval.up_to - approved;
@@ -148,15 +170,15 @@ impl Session {
         }
         let ledger = self.adapters.ledger.as_ref();
         let frozen = FrozenInputs::of_run(ledger, run).await?;
-        let now = PlanOptions::default().at_hours_of(self.inputs());
+        let now = PlanOptions::default().as_campaign_says(self.inputs());
         let mut options = vec![now.clone(), PlanOptions { again: true, ..now }];
         for used in ledger.approvals_of(run.key).await? {
             let plans = ledger.plans(&used.approval.digest).await?;
             let planned = plans.first().map(PlanOf::campaign).transpose()?;
-            options.extend(planned.map(|planned| planned.options.at_hours_of(self.inputs())));
+            options.extend(planned.map(|planned| planned.options.as_campaign_says(self.inputs())));
         }
-        let digests = options.iter().map(|options| digest(&frozen, &self.inputs().destination, options));
-        let own = self.own_approval(run, &digests.collect::<Result<Vec<_>, _>>()?).await?;
+        let known = options.iter().map(|options| digests(&frozen, &self.inputs().destination, options));
+        let own = self.own_approval(run, &known.collect::<Result<Vec<_>, _>>()?.concat()).await?;
         match own.filter(|approval| number <= approval.up_to) {
             Some(_) => Ok(()),
             None => Err(self.unapproved(None, total)),
@@ -223,8 +245,8 @@ impl Session {
         let request = &self.launch.request;
         let Some(armed) = request.armed.as_ref().filter(|_| self.needed(total).is_some()) else { return Ok(None) };
         let ledger = self.adapters.ledger.as_ref();
-        let own = digest(now, &self.inputs().destination, &PlanOptions::of(request, self.inputs()))?;
-        for digest in [&own, armed] {
+        let own = digests(now, &self.inputs().destination, &PlanOptions::of(request, self.inputs()))?;
+        for digest in own.iter().chain([armed]) {
             let found = approvals(ledger, digest, self.rule()).await?;
             if let Some(approval) = good(&found, (self.adapters.clock)(), total.number) {
                 return Ok(Some(approval.clone()));
@@ -243,7 +265,7 @@ impl Session {
         let Some(pin) = &self.pin else { return Ok(()) };
         let destination = &self.inputs().destination;
         for options in options {
-            if digest(now, destination, options)? == pin.digest {
+            if digests(now, destination, options)?.contains(&pin.digest) {
                 return Ok(());
             }
         }

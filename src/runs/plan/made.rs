@@ -11,6 +11,7 @@ use crate::check::Excluded;
 use crate::check::online::Cost;
 use crate::domain::Amount;
 use crate::finding::Finding;
+use crate::manifest::Resource;
 use crate::report::Forecast;
 use crate::runs::check_campaign::findings_of;
 use crate::runs::exclude::excluded;
@@ -37,6 +38,8 @@ pub struct MadePlan {
     pub cost: Option<Cost>,
     /// What is worth knowing and refuses nothing.
     pub findings: Vec<Finding>,
+    /// The programs, addresses and sources that the campaign uses.
+    pub resources: Vec<Resource>,
 }
 
 /// What `plan --json` prints, and other surfaces tell.
@@ -56,13 +59,17 @@ pub struct PlanFigures {
     pub cost: Option<Amount>,
     /// The currency of that.
     pub currency: Option<String>,
+    /// The policy for rows in doubt.
+    pub on_in_doubt: &'static str,
+    /// The programs, addresses and sources that the campaign uses.
+    pub resources: Vec<serde_json::Value>,
 }
 
 impl MadePlan {
     /// Its figures.
     #[must_use]
     pub fn figures(&self) -> PlanFigures {
-        let PlannedCampaign { rows, messages, counts, parts, cost, currency, .. } = &self.planned;
+        let PlannedCampaign { rows, messages, counts, parts, cost, currency, options, .. } = &self.planned;
         PlanFigures {
             digest: self.digest.clone(),
             rows: *rows,
@@ -71,6 +78,8 @@ impl MadePlan {
             parts: *parts,
             cost: *cost,
             currency: currency.clone(),
+            on_in_doubt: options.on_in_doubt.unwrap_or_default().name(),
+            resources: self.resources.iter().map(Resource::json).collect(),
         }
     }
 }
@@ -118,7 +127,8 @@ pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) 
     let digest = keep(adapters, planned.clone(), &inputs.destination).await?;
     let findings = findings_of(inputs, &list, (adapters.clock)());
     let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), &list.survey, &chosen);
-    Ok(MadePlan { digest, planned, list, forecast, cost, findings })
+    let resources = inputs.campaign.resources(inputs.destination.profile());
+    Ok(MadePlan { digest, planned, list, forecast, cost, findings, resources })
 }
 
 /// What a run to these rows would be, and what it costs where the profile has prices.

@@ -10,6 +10,7 @@ mod pending;
 mod pin;
 mod planned;
 mod refusal;
+mod resources;
 mod signature;
 mod test_plan;
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! What a plan is of, its digest, and what differs from it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{PlanRefusal, TestRecipients};
 use crate::delivery::FrozenInputs;
 use crate::domain::{Amount, Content, Text};
 use crate::ledger::{Plan, StateCounts};
-use crate::manifest::Destination;
+use crate::manifest::{Destination, OnInDoubt};
 use crate::runs::armed::addresses;
 use crate::runs::digest::Digest;
 use crate::runs::{Adapters, Error, Inputs, Request, Round};
@@ -86,6 +88,12 @@ pub struct PlanOptions {
     /// The recipients of test messages; nothing for a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests_to: Option<TestRecipients>,
+    /// SHA-256 of each program, address and source that the campaign uses, by its key. Plans of earlier versions have none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, String>,
+    /// The policy for rows in doubt, unless they stay in doubt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_in_doubt: Option<OnInDoubt>,
 }
 
 impl PlanOptions {
@@ -97,13 +105,8 @@ impl PlanOptions {
             limit: request.limit,
             again: request.round != Round::Same,
             occurrence: occurrence.map(|occurrence| (occurrence.name(), occurrence.zone_name().to_owned())),
-            ..Self::default().at_hours_of(inputs)
+            ..Self::default().as_campaign_says(inputs)
         }
-    }
-
-    /// The same at the hours that a campaign says now.
-    pub(super) fn at_hours_of(self, inputs: &Inputs) -> Self {
-        Self { hours: inputs.campaign.hours(inputs.destination.profile()), ..self }
     }
 }
 
@@ -132,11 +135,7 @@ impl PlanOf {
 ///
 /// The date is not in it, nor who opted out or has a message already: they make fewer messages or other words of the same
 /// texts.
-pub(in crate::runs) fn digest(
-    inputs: &FrozenInputs,
-    destination: &Destination,
-    options: &PlanOptions,
-) -> Result<String, Error> {
+pub(super) fn digest(inputs: &FrozenInputs, destination: &Destination, options: &PlanOptions) -> Result<String, Error> {
     let json = |what: serde_json::Result<Vec<u8>>| {
         what.map_err(|error| Error::Storage(format!("the plan cannot be written down: {error}")))
     };
@@ -180,6 +179,8 @@ impl PlannedCampaign {
         note(self.options.occurrence != options.occurrence, "the date of its schedule");
         note(self.options.tests_to != options.tests_to, "whom test messages go to");
         note(self.options.hours != options.hours, "the hours at which messages may leave");
+        note(self.options.on_in_doubt != options.on_in_doubt, "`delivery.on_in_doubt`");
+        what.extend(self.resource_differences(options, same_gateway));
         let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the recipients".to_owned());
         let texts = texts_that_differ(&self.inputs, now);
         // Which text it is says more than that it is one.

@@ -40,6 +40,15 @@ pub enum PlanRefusal {
         /// How many would get one.
         now: u64,
     },
+    /// A run has no recipient left, and used no approval of the plan.
+    NobodyLeft {
+        /// The digest of the plan.
+        digest: String,
+        /// The campaign file.
+        file: PathBuf,
+        /// The run.
+        run: String,
+    },
     /// The approval was used by somebody else meanwhile.
     Used {
         /// The digest of the plan.

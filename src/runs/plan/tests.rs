@@ -1,20 +1,23 @@
 //! Approvals of live runs, through a sandbox that answers for the live host.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::watch;
 
+use super::planned::keep;
 use super::*;
+use crate::calendar::Occurrence;
 use crate::delivery::Interrupt;
 use crate::domain::Endpoint;
 use crate::gateway::{Address, JsonApi, JsonApiError, Rules};
 use crate::ledger::{RunId, State};
 use crate::manifest::Day;
 use crate::runs::tests::{Fixed, World, ended};
-use crate::runs::{Adapters, Error, Inputs, Launch, Outcome, OwnFiles, Request, RetryScope, Round};
+use crate::runs::{Adapters, Error, Inputs, Launch, Outcome, OwnFiles, Request, RetryScope, Round, load_occurrence};
 use crate::sandbox::{Sandbox, Scenario, Settings, load_scenario};
 
 thread_local! {
@@ -78,6 +81,41 @@ impl Office {
     async fn send(&self, request: Request) -> Result<Outcome, Error> {
         let request = Request { offline: true, no_wait: true, ..request };
         self.world.launch(Some("production"), request, Fixed::yes(), Interrupt::None).await
+    }
+
+    /// The campaign now, or as an occurrence of its schedule sends it.
+    fn inputs(&self, occurrence: Option<&Occurrence>) -> Arc<Inputs> {
+        let Adapters { profiles, clock, .. } = &self.world.adapters;
+        let (file, gateway) = (self.world.folder.path().join("sale.yaml"), Some("production"));
+        Arc::new(match occurrence {
+            Some(occurrence) => load_occurrence(profiles, (&file, gateway), occurrence).unwrap(),
+            None => Inputs::load(&file, gateway, profiles, Day::Of(clock())).unwrap(),
+        })
+    }
+
+    async fn launch(&self, inputs: Arc<Inputs>, request: Request) -> Result<Outcome, Error> {
+        let Adapters { state, profiles, .. } = &self.world.adapters;
+        let request = Request { offline: true, no_wait: true, ..request };
+        let launch = Launch::of(inputs, request, OwnFiles { state, profiles })?;
+        let (_sender, interrupt) = watch::channel(Interrupt::None);
+        launch.run(self.world.adapters.clone(), Fixed::yes(), interrupt).await
+    }
+
+    /// Keeps a plan as earlier versions did, without programs, addresses and sources, and gives its digest.
+    async fn keep_earlier_plan(&self, inputs: Arc<Inputs>, request: &Request) -> String {
+        let made = plan(&self.world.adapters, &inputs, request).await.unwrap();
+        let options = PlanOptions { resources: BTreeMap::new(), on_in_doubt: None, ..made.planned.options.clone() };
+        let earlier = PlannedCampaign { options, ..made.planned };
+        let digest = keep(&self.world.adapters, earlier, &inputs.destination).await.unwrap();
+        assert_ne!(digest, made.digest);
+        digest
+    }
+
+    /// Has Olha sign a plan.
+    async fn approve(&self, digest: &str) -> Result<(), Error> {
+        let adapters = &self.world.adapters;
+        let approving = look_at_plan(adapters, digest).await?;
+        approve(adapters, &approving, (Some(&self.key), None), Fixed::yes().as_ref()).await.map(drop)
     }
 
     async fn retry(&self, run: RunId) -> Result<Outcome, Error> {
@@ -223,6 +261,68 @@ async fn another_profile_cannot_replace_the_approval_of_an_account() {
     assert!(matches!(laundered, Err(Error::WeakerApproval(_))), "{laundered:?}");
     office.write_profile(&office.rule);
     assert_eq!(refused(office.send(Request::default()).await), (3, 0), "the first profile is as before");
+}
+
+/// What notifies someone of a campaign.
+const NOTIFY: &str = "notify: { command: [notify-send] }\n";
+
+/// An occurrence, and the request of its schedule.
+fn occurrence() -> (Occurrence, Request) {
+    let nominal = "2026-11-26T10:00".parse().unwrap();
+    let occurrence = Occurrence::of(nominal, &jiff::tz::TimeZone::UTC).unwrap();
+    let request =
+        Request { occurrence: Some(occurrence.clone()), armed: Some("armed".to_owned()), ..Request::default() };
+    (occurrence, request)
+}
+
+#[tokio::test]
+async fn plan_of_an_earlier_version_sends_a_plain_campaign() {
+    let office = Office::new(2).await;
+    let digest = office.keep_earlier_plan(office.inputs(None), &Request::default()).await;
+    office.approve(&digest).await.unwrap();
+    let run = ended(office.send(Request { plan: Some(digest), ..Request::default() }).await);
+    assert_eq!(run.sent, 3);
+}
+
+#[tokio::test]
+async fn plan_of_an_earlier_version_that_lacks_a_program_is_refused() {
+    let office = Office::new(2).await;
+    office.write("sale.yaml", &campaign(NOTIFY));
+    let digest = office.keep_earlier_plan(office.inputs(None), &Request::default()).await;
+    let refused = |error| match error {
+        Error::Plan(PlanRefusal::Changed { what, .. }) => what,
+        other => panic!("{other:?}"),
+    };
+    let named = ["the program `notify.command` (not recorded by the version that made the plan)"];
+    assert_eq!(refused(office.approve(&digest).await.unwrap_err()), named);
+    let sent = office.send(Request { plan: Some(digest), ..Request::default() }).await;
+    assert_eq!(refused(sent.unwrap_err()), named);
+}
+
+#[tokio::test]
+async fn occurrence_approved_before_an_upgrade_begins_after_it() {
+    let office = Office::new(2).await;
+    office.write("sale.yaml", &campaign(NOTIFY));
+    let (occurrence, request) = occurrence();
+    let digest = office.keep_earlier_plan(office.inputs(Some(&occurrence)), &request).await;
+    office.approve(&digest).await.unwrap();
+    let run = ended(office.launch(office.inputs(Some(&occurrence)), request).await);
+    assert_eq!(run.sent, 3);
+    assert_eq!(office.world.adapters.ledger.approvals_of(run.run.key).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn run_approved_before_an_upgrade_goes_on_after_it() {
+    let office = Office::new(0).await;
+    let (occurrence, request) = occurrence();
+    let inputs = || office.inputs(Some(&occurrence));
+    let digest = office.keep_earlier_plan(inputs(), &request).await;
+    office.approve(&digest).await.unwrap();
+    let some = Request { limit: Some(1), ..request.clone() };
+    let earlier = office.keep_earlier_plan(inputs(), &some).await;
+    office.approve(&earlier).await.unwrap();
+    assert_eq!(ended(office.launch(inputs(), some).await).sent, 1);
+    assert_eq!(ended(office.launch(inputs(), request).await).sent, 2);
 }
 
 /// The campaign with these keys above its list.

@@ -3,11 +3,13 @@
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::messages::{MessageView, Messages, Shown, messages};
 use super::shared::{Figures, LeftOutTable, way};
 use crate::domain::{Row, RowSet};
 use crate::ledger::Plan;
+use crate::manifest::{OnInDoubt, Resource};
 use crate::runs::{Error, Inputs, MadePlan, short};
 use crate::web::html::{FindingView, Form, render};
 use crate::web::words::{Language, Words};
@@ -42,6 +44,10 @@ struct View {
     /// Rows that are left, and that this plan does not send to.
     later: u64,
     hours: Option<String>,
+    /// Programs, addresses and sources, as programs get them.
+    resources: Vec<Value>,
+    /// The policy for rows in doubt, unless they stay in doubt.
+    on_in_doubt: Option<&'static str>,
     left_out: LeftOutTable,
     findings: Vec<FindingView>,
     messages: Vec<MessageView>,
@@ -83,6 +89,8 @@ pub fn plan_page(page: &PlanPage<'_>, language: Language) -> Result<(String, usi
         },
         later: survey.planned().saturating_sub(planned.messages),
         hours: planned.options.hours.clone(),
+        resources: made.resources.iter().map(Resource::json).collect(),
+        on_in_doubt: planned.options.on_in_doubt.map(OnInDoubt::name),
         left_out,
         findings: other_findings,
         messages,

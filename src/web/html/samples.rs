@@ -60,6 +60,7 @@ pub(super) fn view(cell: &str) -> Json {
     json!({
         "name": cell, "way": cell, "file": cell, "made": "21 November 2026, 09:05",
         "digest": "3f9a1c22d04be781", "short": "3f9a1c22", "days": 30, "rows": 1_000, "later": 2, "hours": cell,
+        "resources": [{ "key": cell, "kind": "program", "value": cell }], "on_in_doubt": "hold",
         "figures": { "rows": 1_000, "messages": 998, "parts": 2_000, "left_out": 2, "cost": "1 596.80 UAH" },
         "left_out": { "all": 2, "others": 1, "reasons": [
             { "state": "skipped", "reason": cell, "told": cell, "rows": 1 },

@@ -26,6 +26,7 @@ fn kinds() -> BTreeMap<&'static str, Vec<String>> {
         ("severity", owned(&["error", "warning", "note"])),
         ("note", owned(&["telegram", "voice", "hlr", "call/otp"])),
         ("reason", reasons()),
+        ("resource", owned(&["program", "address", "source"])),
         ("state", owned(&State::ALL.map(State::name))),
         ("pages-armed", owned(&["armed", "paused", "changed", "damaged"])),
         ("pages-order", owned(&["stop", "pause", "resume", "suppress", "sent", "not-sent", "send-again"])),
