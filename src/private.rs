@@ -24,6 +24,8 @@ pub(crate) enum Existing {
     Emptied,
     /// It stays, and everything is written behind it.
     Continued,
+    /// It stays, and no file is opened: not even a link may have the name.
+    Refused,
 }
 
 /// Creates a folder and those above it that are missing, so that a power cut takes none of them away again; one that
@@ -80,11 +82,11 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
 /// When it cannot be created or opened.
 pub(crate) fn file(path: &Path, existing: Existing) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.create(true);
     match existing {
-        Existing::Kept => options.write(true),
-        Existing::Emptied => options.write(true).truncate(true),
-        Existing::Continued => options.append(true),
+        Existing::Kept => options.create(true).write(true),
+        Existing::Emptied => options.create(true).write(true).truncate(true),
+        Existing::Continued => options.create(true).append(true),
+        Existing::Refused => options.create_new(true).write(true),
     };
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE);

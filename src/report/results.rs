@@ -113,7 +113,7 @@ fn make_workbook(file: &Path) -> io::Result<()> {
     // What is open can be read to its end without a name.
     fs::remove_file(file)?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    workbook::write(csv, private::file(file, Existing::Emptied)?, folder)
+    workbook::write(csv, private::file(file, Existing::Refused)?, folder)
 }
 
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
@@ -122,7 +122,12 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let file = private::file(&temporary, Existing::Emptied)?;
+    // What a process with the same number left. A link goes itself and is not followed.
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = private::file(&temporary, Existing::Refused)?;
     Ok((temporary, file))
 }
 
