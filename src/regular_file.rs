@@ -27,7 +27,14 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     options.read(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, waits_for_nobody());
-    let file = options.open(path).map_err(noted)?;
+    checked(options.open(path).map_err(noted)?)
+}
+
+/// The same file, if it is a regular one.
+///
+/// # Errors
+/// When it is no regular file; the error says what it is instead.
+pub(crate) fn checked(file: File) -> io::Result<File> {
     // Asked of what was opened, so that nothing can take its place in between.
     let kind = file.metadata()?.file_type();
     if kind.is_file() {
@@ -38,7 +45,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The same error; one that tells of handles and not of the file is remembered, and says where they are counted.
-fn noted(error: io::Error) -> io::Error {
+pub(crate) fn noted(error: io::Error) -> io::Error {
     #[cfg(unix)]
     {
         use rustix::io::Errno;

@@ -1,7 +1,7 @@
 //! A campaign file, understood.
 
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::notify::{Notify, NotifyWay};
 use super::profile::Profile;
 use super::{
-    Holdout, PastPeople, Places, Rate, Recipients, SendingWindow, Share, SuppressFile, TableFile, TextFolders, Until,
-    Variant, WindowZone,
+    CampaignPath, Holdout, PastPeople, Places, Rate, Recipients, SendingWindow, Share, SuppressFile, TableFile,
+    TextFolders, Until, Variant, WindowZone,
 };
 use crate::calendar::{PerDay, Schedule};
 use crate::domain::{Budget, Cap, Content, Endpoint, ListForm, Purpose, Region, Text};
@@ -51,7 +51,7 @@ pub struct Campaign {
     /// Who is told how its live runs went; may change between two starts of a run.
     pub notify: Option<Notify>,
     /// Where the results of a live run go.
-    pub results: PathBuf,
+    pub results: CampaignPath,
     /// The day for which it was read: `today` in its texts and in the names of its files.
     pub today: Date,
     /// The campaign file, as it was named.
@@ -292,7 +292,8 @@ impl Campaign {
         if self.places.of_key("results").is_none() {
             let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
             let edition: String = edition.chars().map(|c| if fits(c) { c } else { '-' }).collect();
-            self.results = default_results(&self.file, &format!("{}-{edition}", self.brief.name));
+            self.results =
+                default_results(&self.results.with_path(&self.file), &format!("{}-{edition}", self.brief.name));
         }
         self
     }
@@ -306,13 +307,13 @@ impl Campaign {
 
     /// The file that a run's results go to; those of a rehearsal stand beside those of a live run, never in their place.
     #[must_use]
-    pub fn results_file(&self) -> PathBuf {
+    pub fn results_file(&self) -> CampaignPath {
         if self.brief.is_rehearsal() { with_word(&self.results, "sandbox") } else { self.results.clone() }
     }
 
     /// The file that the results of a dry run go to.
     #[must_use]
-    pub fn dry_results_file(&self) -> PathBuf {
+    pub fn dry_results_file(&self) -> CampaignPath {
         with_word(&self.results_file(), "dry-run")
     }
 }
@@ -327,14 +328,15 @@ impl Delivery {
 }
 
 /// Where the results of a campaign go that does not name a place.
-pub(super) fn default_results(file: &Path, name: &str) -> PathBuf {
-    file.parent().unwrap_or(Path::new("")).join("results").join(format!("{name}.csv"))
+pub(super) fn default_results(file: &CampaignPath, name: &str) -> CampaignPath {
+    file.beside(format!("results/{name}.csv"))
 }
 
 /// The path with a word before its `.csv`; another ending stays, so that no two paths become one.
-fn with_word(path: &Path, word: &str) -> PathBuf {
+fn with_word(results: &CampaignPath, word: &str) -> CampaignPath {
+    let path = results.path();
     let csv = path.extension().is_some_and(|extension| extension == "csv");
     let mut name = if csv { path.file_stem() } else { path.file_name() }.unwrap_or_default().to_owned();
     name.push(format!(".{word}.csv"));
-    path.with_file_name(name)
+    results.beside(name)
 }

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::CampaignPath;
 use super::conceal::without_addresses;
 use super::file::read_source;
 use super::keys::check_root;
@@ -31,6 +32,15 @@ pub(crate) struct FileKind {
 /// Reads a file of that kind, checks its structure and makes a value of it.
 pub(crate) fn load<T>(
     path: &Path,
+    kind: FileKind,
+    resolve: impl FnOnce(Node, &mut Report) -> Option<T>,
+) -> LoadedFile<T> {
+    load_path(&CampaignPath::anywhere(path), kind, resolve)
+}
+
+/// The same of a file with a reach.
+pub(super) fn load_path<T>(
+    path: &CampaignPath,
     kind: FileKind,
     resolve: impl FnOnce(Node, &mut Report) -> Option<T>,
 ) -> LoadedFile<T> {

@@ -3,14 +3,15 @@
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
+use super::CampaignPath;
 use crate::finding::{Finding, Place, Source, did_you_mean, rules};
-use crate::regular_file;
 
 /// The most bytes that a campaign file or gateways.yaml may have.
 const LARGEST: u64 = 1024 * 1024;
 
 /// The file at `path`, called `what` in findings.
-pub(super) fn read_source(path: &Path, what: &str) -> Result<Source, Box<Finding>> {
+pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<Source, Box<Finding>> {
+    let path = file.path();
     let name = path.display();
     let unreadable = |error: std::io::Error| {
         Box::new(match error.kind() {
@@ -21,7 +22,7 @@ pub(super) fn read_source(path: &Path, what: &str) -> Result<Source, Box<Finding
         })
     };
     let mut bytes = Vec::new();
-    regular_file::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    file.open().and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
         let finding = Finding::new(&rules::FILE_TOO_LARGE, format!("{what} `{name}` is larger than 1 MiB"));
         return Err(Box::new(finding.help("is it the right file? recipients belong into a CSV file")));
@@ -41,12 +42,14 @@ pub fn unopened(subject: &str, path: &Path, error: &io::Error) -> Finding {
     let missing = error.kind() == ErrorKind::NotFound;
     let why = if missing { "does not exist".to_owned() } else { format!("cannot be opened: {error}") };
     let finding = Finding::new(&rules::RECIPIENTS_MISSING, format!("{subject} {why}"));
+    if !missing {
+        return finding;
+    }
     let meant = lists_beside(path);
-    let typed = path.file_name().and_then(|name| name.to_str()).filter(|_| missing).unwrap_or_default();
-    match (did_you_mean(typed, meant.iter().map(String::as_str)), missing) {
-        (Some(meant), _) => finding.help(format!("did you mean `{}`?", path.with_file_name(meant).display())),
-        (None, true) => finding.help("check its name; it is looked for from the folder of the campaign file"),
-        (None, false) => finding,
+    let typed = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match did_you_mean(typed, meant.iter().map(String::as_str)) {
+        Some(meant) => finding.help(format!("did you mean `{}`?", path.with_file_name(meant).display())),
+        None => finding.help("check its name; it is looked for from the folder of the campaign file"),
     }
 }
 
@@ -96,7 +99,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");
         fs::write(&path, bytes).unwrap();
-        *read_source(&path, "the campaign file").unwrap_err()
+        *read_source(&CampaignPath::anywhere(path), "the campaign file").unwrap_err()
     }
 
     #[test]
@@ -107,12 +110,13 @@ mod tests {
         assert_eq!(encoding.rule, "file-encoding");
         let place = encoding.place.unwrap();
         assert_eq!((place.line(), place.column()), (2, 12));
-        let missing = read_source(Path::new("no/such.yaml"), "the campaign file").unwrap_err();
+        let missing = read_source(&CampaignPath::anywhere("no/such.yaml"), "the campaign file").unwrap_err();
         assert_eq!(missing.message, "the campaign file `no/such.yaml` does not exist");
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("demo.v2.yaml"), "").unwrap();
-        let without_ending = read_source(&folder.path().join("demo.v2"), "the campaign file").unwrap_err();
+        let without_ending =
+            read_source(&CampaignPath::anywhere(folder.path().join("demo.v2")), "the campaign file").unwrap_err();
         assert!(without_ending.help.is_some_and(|help| help.ends_with("/demo.v2.yaml`?")));
-        assert_eq!(read_source(Path::new("/"), "the campaign file").unwrap_err().rule, "file-unreadable");
+        assert_eq!(read_source(&CampaignPath::anywhere("/"), "the campaign file").unwrap_err().rule, "file-unreadable");
     }
 }

@@ -9,6 +9,7 @@
 
 mod align;
 mod campaign;
+mod campaign_paths;
 mod conceal;
 mod day;
 mod destination;
@@ -34,6 +35,7 @@ mod window;
 mod yaml;
 
 pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, ReceiptsBy, SANDBOX, StopAfter};
+pub use campaign_paths::{CampaignPath, CampaignPaths, Reach};
 pub use day::Day;
 pub use destination::Destination;
 pub use file::{unopened, unopened_list};
@@ -46,7 +48,7 @@ pub use profile::{
 };
 pub use recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastPeople, Recipients};
 pub use report::LoadedFile;
-pub use resolve::{is_slug, load_campaign, slug, zone_advice};
+pub use resolve::{is_slug, load_campaign, load_campaign_within, slug, zone_advice};
 pub use resource::{NOTIFY_COMMAND, Resource, ResourceKind};
 pub use sending_terms::SendingTerms;
 pub use settings::{Origin, Setting, settings};

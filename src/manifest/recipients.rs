@@ -7,14 +7,14 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use super::KeySource;
+use super::{CampaignPath, KeySource};
 use crate::domain::State;
 
 /// Where the recipients of a campaign come from. It holds no secret, only where one is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Recipients {
     /// A file of the user.
-    File(PathBuf),
+    File(CampaignPath),
     /// People of an earlier run.
     Run(PastPeople),
     /// An address.
@@ -81,7 +81,7 @@ pub struct ListQuery {
 impl Recipients {
     /// The file that they stand in, if they stand in one.
     #[must_use]
-    pub fn file(&self) -> Option<&Path> {
+    pub fn file(&self) -> Option<&CampaignPath> {
         match self {
             Self::File(path) => Some(path),
             Self::Run(_) | Self::Url(_) | Self::Command(_) | Self::Sql(_) | Self::StandardInput => None,

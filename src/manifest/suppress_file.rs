@@ -1,8 +1,8 @@
 //! Files of numbers that nothing is sent to.
 
 use std::ops::Range;
-use std::path::PathBuf;
 
+use super::CampaignPath;
 use super::keys::SUPPRESS_FILE;
 use super::section::Section;
 use super::yaml::Node;
@@ -12,7 +12,7 @@ use crate::domain::Region;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuppressFile {
     /// The file: any that can be a list of recipients.
-    pub file: PathBuf,
+    pub file: CampaignPath,
     /// The header of the column with the numbers, where it is said.
     pub phone: Option<String>,
     /// The region of its national numbers; nothing for that of the recipients.
@@ -26,7 +26,7 @@ pub struct SuppressFile {
 pub(super) fn suppress_files(
     map: Section<'_>,
     above: &str,
-    mut path: impl FnMut(&str, &Range<usize>) -> Option<PathBuf>,
+    mut path: impl FnMut(&str, &Range<usize>) -> Option<CampaignPath>,
     mut region: impl FnMut(Section<'_>) -> Option<Region>,
 ) -> Vec<SuppressFile> {
     let items = map.value("suppress").and_then(Node::items).unwrap_or_default();

@@ -1,10 +1,11 @@
 //! Text files: where they are looked for, and nowhere else.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
+use super::campaign_paths::{CampaignPaths, TextFolder, is_outside};
 use crate::finding::{did_you_mean, list_all};
 use crate::regular_file;
 
@@ -15,7 +16,7 @@ const LARGEST: u64 = 64 * 1024;
 /// campaign file, in `templates/` there, in `templates/` of the folder above; before them the file's own texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFolders {
-    folders: Vec<PathBuf>,
+    folders: Vec<TextFolder>,
     /// Texts of the campaign file itself that others include, by their names.
     own: BTreeMap<String, String>,
 }
@@ -39,10 +40,9 @@ pub(super) struct NoText {
 }
 
 impl TextFolders {
-    /// The folders for a campaign file in `folder`.
-    pub(super) fn beside(folder: &Path) -> Self {
-        let folders = vec![folder.to_owned(), folder.join("templates"), parent(folder).join("templates")];
-        Self { folders, own: BTreeMap::new() }
+    /// The folders for a campaign file.
+    pub(super) fn of(paths: &CampaignPaths) -> Self {
+        Self { folders: paths.text_folders(), own: BTreeMap::new() }
     }
 
     /// The text file of that name, with its path; for texts that other texts include.
@@ -72,17 +72,16 @@ impl TextFolders {
             });
         }
         for folder in &self.folders {
-            let path = folder.join(name);
-            if path.symlink_metadata().is_ok() {
-                return read_within(folder, path);
+            if let Some(opened) = folder.open(name) {
+                return read_opened(opened, folder.shown.join(name));
             }
         }
         Err(self.missing(name))
     }
 
     fn missing(&self, name: &str) -> NoText {
-        let names: Vec<String> = self.folders.iter().flat_map(|folder| files(folder)).collect();
-        let looked: Vec<String> = self.folders.iter().map(|folder| shown(folder)).collect();
+        let names: Vec<String> = self.folders.iter().flat_map(TextFolder::names).collect();
+        let looked: Vec<String> = self.folders.iter().map(|folder| shown(&folder.shown)).collect();
         let looked = format!("it was looked for in {}", list_all(looked.iter().map(String::as_str)));
         let help = match did_you_mean(name, names.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`? {looked}"),
@@ -92,36 +91,19 @@ impl TextFolders {
     }
 }
 
-/// The folder above; the path need not be absolute.
-pub(super) fn parent(folder: &Path) -> PathBuf {
-    match folder.components().next_back() {
-        Some(Component::Normal(_)) => folder.parent().unwrap_or(Path::new("")).to_owned(),
-        _ => folder.join(".."),
-    }
-}
-
 fn shown(folder: &Path) -> String {
     if folder.as_os_str().is_empty() { "./".into() } else { format!("{}/", folder.display()) }
 }
 
-/// The names of a folder's files, for suggestions; a folder that cannot be read has none.
-fn files(folder: &Path) -> Vec<String> {
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(1_000);
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-}
-
-fn read_within(folder: &Path, path: PathBuf) -> Result<TextFile, NoText> {
-    let problem = |message: String, help: &str| NoText { message, help: help.to_owned() };
-    let name = path.display();
-    let unreadable = |error: io::Error| problem(format!("`{name}` cannot be read: {error}"), "check the file");
-    let base = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let real = path.canonicalize().map_err(unreadable)?;
-    if !real.starts_with(base.canonicalize().map_err(unreadable)?) {
-        let help = "copy the file into the folder; links out of it are not followed";
-        return Err(problem(format!("`{name}` leads out of its folder"), help));
-    }
-    let text = read_text(&real, &path)?;
+/// The text of a file of a folder, which is shown under this path.
+fn read_opened(opened: io::Result<File>, path: PathBuf) -> Result<TextFile, NoText> {
+    let text = match opened {
+        Err(error) if is_outside(&error) => {
+            let help = "copy the file into the folder; links out of it are not followed".to_owned();
+            return Err(NoText { message: format!("`{}` leads out of its folder", path.display()), help });
+        }
+        opened => read_text(opened, &path)?,
+    };
     Ok(TextFile { path, text })
 }
 
@@ -130,7 +112,7 @@ fn read_within(folder: &Path, path: PathBuf) -> Result<TextFile, NoText> {
 /// # Errors
 /// Why there is none, and what to do.
 pub fn text_of(file: &Path) -> Result<String, String> {
-    read_text(file, file).map_err(|NoText { message, help }| format!("{message}; {help}"))
+    read_text(regular_file::open(file), file).map_err(|NoText { message, help }| format!("{message}; {help}"))
 }
 
 /// What to do about a text in another encoding.
@@ -138,11 +120,11 @@ const NOT_UTF_8: &str = "open it in an editor in the encoding that it has (of Cy
                          well, and save it as UTF-8";
 
 /// The text of a file, which is shown under this path.
-fn read_text(file: &Path, shown: &Path) -> Result<String, NoText> {
+fn read_text(opened: io::Result<File>, shown: &Path) -> Result<String, NoText> {
     let name = shown.display();
     let problem = |message: String, help: &str| NoText { message, help: help.to_owned() };
     let mut bytes = Vec::new();
-    regular_file::open(file)
+    opened
         .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
         .map_err(|error| problem(format!("`{name}` cannot be read: {error}"), "check the file"))?;
     if bytes.len() as u64 > LARGEST {
@@ -155,7 +137,10 @@ fn read_text(file: &Path, shown: &Path) -> Result<String, NoText> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::manifest::Reach;
 
     fn house() -> (tempfile::TempDir, TextFolders) {
         let house = tempfile::tempdir().unwrap();
@@ -170,7 +155,8 @@ mod tests {
         write("templates/latin.txt", b"caf\xe9");
         write("templates/large.txt", &[b'x'; 65_537]);
         write("secret.txt", b"secret");
-        let folders = TextFolders::beside(&house.path().join("campaigns"));
+        let paths = CampaignPaths::of(&house.path().join("campaigns/sale.yaml"), Reach::Anywhere);
+        let folders = TextFolders::of(&paths);
         (house, folders)
     }
 

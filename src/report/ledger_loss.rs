@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use roaring::RoaringTreemap;
 
@@ -15,6 +15,7 @@ use crate::audience::plain;
 use crate::delivery::FrozenInputs;
 use crate::domain::IdRange;
 use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run, RunFilter, StrayCopies, Walk};
+use crate::manifest::CampaignPath;
 
 /// Something in place that this ledger does not account for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +65,10 @@ const GLANCE: usize = 10_000;
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn unknown_results(ledger: Option<&dyn Ledger>, path: &Path) -> Result<Option<LossSign>, LedgerError> {
+pub async fn unknown_results(
+    ledger: Option<&dyn Ledger>,
+    path: &CampaignPath,
+) -> Result<Option<LossSign>, LedgerError> {
     unknown_of(ledger, path, usize::MAX).await
 }
 
@@ -72,7 +76,7 @@ pub async fn unknown_results(ledger: Option<&dyn Ledger>, path: &Path) -> Result
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn unknown_at_a_glance(ledger: &dyn Ledger, path: &Path) -> Result<Option<LossSign>, LedgerError> {
+pub async fn unknown_at_a_glance(ledger: &dyn Ledger, path: &CampaignPath) -> Result<Option<LossSign>, LedgerError> {
     match unknown_of(Some(ledger), path, GLANCE).await? {
         None => Ok(None),
         // How many there are is worth a longer look.
@@ -80,8 +84,12 @@ pub async fn unknown_at_a_glance(ledger: &dyn Ledger, path: &Path) -> Result<Opt
     }
 }
 
-async fn unknown_of(ledger: Option<&dyn Ledger>, path: &Path, most: usize) -> Result<Option<LossSign>, LedgerError> {
-    let file = path.to_owned();
+async fn unknown_of(
+    ledger: Option<&dyn Ledger>,
+    path: &CampaignPath,
+    most: usize,
+) -> Result<Option<LossSign>, LedgerError> {
+    let file = path.clone();
     let read = tokio::task::spawn_blocking(move || identifiers(&file, most)).await;
     // What cannot be read holds no readable identifier; whether it may be replaced is another question.
     let mut unknown = read.ok().and_then(Result::ok).unwrap_or_default();
@@ -92,7 +100,7 @@ async fn unknown_of(ledger: Option<&dyn Ledger>, path: &Path, most: usize) -> Re
         }
     }
     let identifiers = unknown.len();
-    Ok((identifiers > 0).then(|| LossSign::Results { path: path.to_owned(), identifiers }))
+    Ok((identifiers > 0).then(|| LossSign::Results { path: path.path().to_owned(), identifiers }))
 }
 
 /// Takes the identifiers that a run gave to messages out of a set.
@@ -120,7 +128,7 @@ async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap
 
 /// The identifiers that stand in the first rows of results, so many at most, as we or a spreadsheet wrote them; none where
 /// something else stands.
-fn identifiers(path: &Path, most: usize) -> io::Result<RoaringTreemap> {
+fn identifiers(path: &CampaignPath, most: usize) -> io::Result<RoaringTreemap> {
     let mut file = BufReader::with_capacity(1 << 16, read(path)?);
     let Some(delimiter) = dialect(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
@@ -147,7 +155,7 @@ mod tests {
         let path = folder.path().join("results.csv");
         let read = |text: &str| {
             fs::write(&path, text).unwrap();
-            identifiers(&path, usize::MAX).unwrap().into_iter().collect::<Vec<u64>>()
+            identifiers(&CampaignPath::anywhere(&path), usize::MAX).unwrap().into_iter().collect::<Vec<u64>>()
         };
         let header = COLUMNS.join(",");
         let rows = "2,17,380501234567,accepted,sms,5\n3,,1,skipped,,\n";
@@ -159,8 +167,8 @@ mod tests {
         let exact = "2;\"=\"\"78378000000020\"\"\";1;accepted;sms\n";
         assert_eq!(read(&format!("\u{feff}{}\n{exact}", COLUMNS.join(";"))), [78_378_000_000_020]);
         fs::write(&path, format!("{header}\n2,17,1,accepted\n3,18,2,accepted\n")).unwrap();
-        assert_eq!(identifiers(&path, 1).unwrap().into_iter().collect::<Vec<u64>>(), [17]);
+        assert_eq!(identifiers(&CampaignPath::anywhere(&path), 1).unwrap().into_iter().collect::<Vec<u64>>(), [17]);
         assert!(read("id,phone\n17,380501234567\n").is_empty() && read("").is_empty());
-        assert!(identifiers(&folder.path().join("none.csv"), 1).is_err());
+        assert!(identifiers(&CampaignPath::anywhere(folder.path().join("none.csv")), 1).is_err());
     }
 }

@@ -116,7 +116,7 @@ impl<'a> RunResults<'a> {
 
     async fn write(&self, target: &Target, listings: Vec<Listing<'_>>) -> Result<Vec<RunFigures>, ResultsError> {
         if self.newest().run.live
-            && let Some(sign) = unknown_results(Some(self.ledger), target.path()).await?
+            && let Some(sign) = unknown_results(Some(self.ledger), target.file()).await?
         {
             return Err(ResultsError::Contradicted { run: self.newest().name.clone(), sign });
         }

@@ -3,13 +3,13 @@
 //! Only results give way to results: a file that begins with their header, an empty one, or none. Everything is judged
 //! as the file that it is, whatever its path looks like. Nothing is written or created here.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use crate::audience::decode;
 use crate::domain::ListForm;
-use crate::regular_file;
+use crate::manifest::CampaignPath;
 
 /// The columns by which results of every version are known: those of the first one, which every later one keeps in front.
 const FIRST_COLUMNS: [&str; 17] = [
@@ -38,7 +38,7 @@ const HEAD: u64 = 1024;
 /// Where results go, and the files beside it that they never replace.
 #[derive(Clone, Debug)]
 pub struct Target {
-    path: PathBuf,
+    file: CampaignPath,
     protected: Vec<ProtectedPath>,
 }
 
@@ -52,16 +52,22 @@ pub struct ProtectedPath {
 }
 
 impl Target {
-    /// The results at `path`, as the user named it.
+    /// The results at that path.
     #[must_use]
-    pub fn new(path: PathBuf, protected: Vec<ProtectedPath>) -> Self {
-        Self { path, protected }
+    pub fn new(file: CampaignPath, protected: Vec<ProtectedPath>) -> Self {
+        Self { file, protected }
+    }
+
+    /// The path with its reach.
+    #[must_use]
+    pub fn file(&self) -> &CampaignPath {
+        &self.file
     }
 
     /// The path as the user named it.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// The file that is written: behind a link the one that it leads to, so that the link stays.
@@ -69,13 +75,16 @@ impl Target {
     /// # Errors
     /// Why nothing may be written there, in words.
     pub fn judge(&self) -> Result<PathBuf, String> {
-        let path = self.path.display();
-        if let Some(ending) = other_workbook(&self.path) {
+        let (file, path) = (self.path(), self.file.display());
+        if let Some(why) = self.file.refuses_writing() {
+            return Err(format!("`{path}` is {why}"));
+        }
+        if let Some(ending) = other_workbook(file) {
             return Err(format!(
                 "`{path}` would be a workbook of another kind ({ending}); name an `.xlsx` or a `.csv`"
             ));
         }
-        let real = real(&self.path);
+        let real = real(file);
         let found = match fs::metadata(&real) {
             Ok(found) => Some(found),
             Err(_) if real.symlink_metadata().is_ok() => {
@@ -88,11 +97,11 @@ impl Target {
             return Err(format!("`{path}` is {}", protected.what));
         }
         match found {
-            None if ends_in_separator(&self.path) => Err(format!("`{path}` names a folder")),
+            None if ends_in_separator(file) => Err(format!("`{path}` names a folder")),
             None => Ok(real),
             Some(found) if found.is_dir() => Err(format!("`{path}` is a folder")),
             Some(found) if !found.is_file() => Err(format!("`{path}` is a pipe or a device")),
-            Some(_) => match head(&real) {
+            Some(_) => match head(&self.file.with_path(&real)) {
                 Err(error) => Err(format!("`{path}` cannot be read: {error}")),
                 Ok(head) if head.is_empty() || dialect(&head).is_some() => Ok(real),
                 Ok(_) => Err(format!("`{path}` holds something that is no results of this program")),
@@ -162,19 +171,19 @@ fn ends_in_separator(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().last().is_some_and(|&byte| std::path::is_separator(byte.into()))
 }
 
-fn head(path: &Path) -> io::Result<Vec<u8>> {
+fn head(path: &CampaignPath) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     read(path)?.take(HEAD).read_to_end(&mut head)?;
     Ok(head)
 }
 
 /// What stands at a path, as text: of a workbook its sheet as CSV; of one that cannot be read its bytes.
-pub(super) fn read(path: &Path) -> io::Result<Box<dyn Read>> {
-    let file = regular_file::open(path)?;
-    if is_workbook(path) && file.metadata()?.len() > 0 {
-        return Ok(match decode(file, path, &ListForm::default(), None) {
+pub(super) fn read(path: &CampaignPath) -> io::Result<Box<dyn Read>> {
+    let file = path.open()?;
+    if is_workbook(path.path()) && file.metadata()?.len() > 0 {
+        return Ok(match decode(file, path.path(), &ListForm::default(), None) {
             Ok(text) => Box::new(text),
-            Err(_) => Box::new(File::open(path)?),
+            Err(_) => Box::new(path.open()?),
         });
     }
     Ok(Box::new(file))
@@ -208,7 +217,7 @@ mod tests {
 
     fn judged(path: &Path, kept: &[(&Path, &'static str)]) -> Result<PathBuf, String> {
         let kept = kept.iter().map(|(path, what)| ProtectedPath { path: (*path).to_owned(), what }).collect();
-        Target::new(path.to_owned(), kept).judge()
+        Target::new(CampaignPath::anywhere(path), kept).judge()
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{Adapters, Error, Inputs, ScheduleRefusal, blocking, find_schedule, t
 use crate::check::{Texts, text_problems};
 use crate::finding::Finding;
 use crate::ledger::ArmedSchedule;
-use crate::manifest::{Campaign, Day, Destination, Profile};
+use crate::manifest::{Campaign, Day, Destination, Profile, Reach};
 
 /// What changed of a schedule since it was armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum ArmedChange {
 /// # Errors
 /// With everything that is wrong with it.
 pub(super) fn timeless(file: &Path) -> Result<Campaign, Error> {
-    let loaded = tables::load(file, Day::Coming(Date::ZERO));
+    let loaded = tables::load(file, Day::Coming(Date::ZERO), Reach::Anywhere);
     let sound = !loaded.findings.iter().any(Finding::is_error);
     loaded.value.filter(|_| sound).ok_or(Error::Findings(loaded.findings))
 }

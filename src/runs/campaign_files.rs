@@ -1,6 +1,10 @@
 //! The campaign files of a folder.
 
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::manifest::CampaignPath;
 
 /// The largest file that can be one, in bytes.
 const LARGEST: u64 = 1 << 20;
@@ -9,23 +13,26 @@ const LARGEST: u64 = 1 << 20;
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn campaign_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let whole = folder.canonicalize()?;
-    let within = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&whole));
+pub fn campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let whole: Arc<Path> = folder.canonicalize()?.into();
     let entries = std::fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path());
-    let mut files: Vec<PathBuf> =
-        entries.filter(|path| is_yaml(path) && within(path) && names_channels(path)).collect();
+    let is_campaign = |path: &PathBuf| {
+        let file = path.file_name().map(|name| CampaignPath::within(&whole, name));
+        is_yaml(path) && file.is_some_and(|file| file.open().is_ok_and(names_channels))
+    };
+    let mut files: Vec<PathBuf> = entries.filter(is_campaign).collect();
     files.sort_unstable();
     Ok(files)
 }
 
 fn is_yaml(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    matches!(ending, Some("yaml" | "yml")) && path.metadata().is_ok_and(|file| file.is_file() && file.len() < LARGEST)
+    matches!(path.extension().and_then(|ending| ending.to_str()), Some("yaml" | "yml"))
 }
 
-fn names_channels(path: &Path) -> bool {
-    std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line.starts_with("channels:")))
+fn names_channels(file: impl Read) -> bool {
+    let mut text = String::new();
+    let read = file.take(LARGEST).read_to_string(&mut text);
+    read.is_ok_and(|read| (read as u64) < LARGEST) && text.lines().any(|line| line.starts_with("channels:"))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::{Error, Event, Observer, campaign_file, occurrence_of};
 use crate::delivery::FrozenInputs;
 use crate::finding::did_you_mean;
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId};
-use crate::manifest::{Day, is_slug, load_campaign};
+use crate::manifest::{CampaignPath, Day, is_slug, load_campaign};
 use crate::report::{NextStep, RunView, unknown_at_a_glance};
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
@@ -25,9 +25,8 @@ pub async fn find(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
         return Ok(run);
     }
     if is_file(name) {
-        let runs = of_file(ledger.runs(RunFilter::of_campaign(&campaign_name(name))).await?, Path::new(name))?;
-        if let Some(latest) = runs.iter().rfind(|run| run.live).or(runs.last()) {
-            return Ok(latest.clone());
+        if let Some(latest) = latest_of_file(ledger, &campaign_name(name), Path::new(name)).await? {
+            return Ok(latest);
         }
     } else {
         let latest = RunFilter { latest: Some(1), ..RunFilter::of_campaign(name) };
@@ -40,6 +39,15 @@ pub async fn find(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     let names: Vec<String> = ledger.stored_runs(RunFilter::all()).await?.iter().flatten().map(Run::name).collect();
     let near = did_you_mean(name, names.iter().map(String::as_str)).map(ToOwned::to_owned);
     Err(Error::NoSuchRun { name: name.to_owned(), near })
+}
+
+/// The latest live run of a campaign that began from a file, else its latest; nothing if none did. The file is not opened.
+///
+/// # Errors
+/// When they are all of another file, or the ledger cannot be read.
+pub async fn latest_of_file(ledger: &dyn Ledger, campaign: &str, file: &Path) -> Result<Option<Run>, Error> {
+    let runs = of_file(ledger.runs(RunFilter::of_campaign(campaign)).await?, file)?;
+    Ok(runs.iter().rfind(|run| run.live).or(runs.last()).cloned())
 }
 
 /// The run of a campaign with this name. Damaged records of other runs do not hide it.
@@ -138,7 +146,7 @@ pub async fn judge_results(ledger: &dyn Ledger, run: &Run, observer: &Observer) 
         None => planned_results(ledger, run).await,
     };
     if let Some(results) = results
-        && let Some(sign) = unknown_at_a_glance(ledger, &results).await?
+        && let Some(sign) = unknown_at_a_glance(ledger, &CampaignPath::anywhere(results)).await?
     {
         observer(Event::Contradicted(sign));
     }
@@ -154,7 +162,7 @@ pub(super) async fn planned_results(ledger: &dyn Ledger, run: &Run) -> Option<Pa
         _ => campaign,
     };
     let results = campaign.sent_through(&run.gateway).results_file();
-    Some(std::path::absolute(&results).unwrap_or(results))
+    Some(std::path::absolute(results.path()).unwrap_or_else(|_| results.path().to_owned()))
 }
 
 /// The name of a run that began after this one and wrote its results to the same file.

@@ -78,7 +78,7 @@ pub fn load_occurrence(
 pub fn list_of(adapters: &Adapters, armed: &ArmedSchedule, occurrence: &Occurrence) -> Result<Option<PathBuf>, Error> {
     let day = Day::Coming(occurrence.nominal.date());
     let inputs = Inputs::load(Path::new(&armed.file), None, &adapters.profiles, day)?;
-    Ok(inputs.campaign.recipients.file().map(Path::to_owned))
+    Ok(inputs.campaign.recipients.file().map(|list| list.path().to_owned()))
 }
 
 /// Fires an occurrence, or goes on with the run that it began.

@@ -29,7 +29,7 @@ pub(super) fn frozen(inputs: &Inputs, survey: &ListSurvey) -> FrozenInputs {
         today: inputs.today.clone(),
         // From the root, since what follows may be said in any folder.
         campaign_file: std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone()),
-        list: campaign.recipients.file().map(Into::into),
+        list: campaign.recipients.file().map(|list| list.path().into()),
         recipients_sha256: survey.sha256.clone(),
         forgotten: Vec::new(),
     }

@@ -18,7 +18,7 @@ use crate::check::{
 use crate::domain::{Content, Row, Text};
 use crate::finding::{Finding, rules};
 use crate::ledger::NumberSet;
-use crate::manifest::{Brief, Campaign, Day, Destination, Profile};
+use crate::manifest::{Brief, Campaign, Day, Destination, Profile, Reach};
 use crate::report::{MOST_ROWS, is_workbook};
 
 /// How much of a list is read at once.
@@ -67,7 +67,20 @@ impl Inputs {
     /// # Errors
     /// With everything that is wrong with them.
     pub fn load(file: &Path, gateway: Option<&str>, profiles: &Profiles, day: Day) -> Result<Self, Error> {
-        let loaded = tables::load(file, day);
+        Self::load_within(file, gateway, profiles, (day, Reach::Anywhere))
+    }
+
+    /// The same of a file whose paths have this reach, as has its own.
+    ///
+    /// # Errors
+    /// With everything that is wrong with them.
+    pub fn load_within(
+        file: &Path,
+        gateway: Option<&str>,
+        profiles: &Profiles,
+        (day, reach): (Day, Reach),
+    ) -> Result<Self, Error> {
+        let loaded = tables::load(file, day, reach);
         let Some(campaign) = loaded.value else { return Err(Error::Findings(loaded.findings)) };
         let own_gateway = campaign.brief.gateway.clone();
         let campaign = match gateway {
@@ -166,7 +179,7 @@ impl Inputs {
 
     /// Refuses a list whose results no sheet of a workbook holds, before anything is sent.
     fn refuse_full_sheet(&self, last: Row) -> Result<(), Error> {
-        if last.get() <= MOST_ROWS || !is_workbook(&self.campaign.results_file()) {
+        if last.get() <= MOST_ROWS || !is_workbook(self.campaign.results_file().path()) {
             return Ok(());
         }
         let message = "a sheet of a workbook has at most 1,048,575 rows besides its header, and the list has more";

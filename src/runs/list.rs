@@ -8,14 +8,14 @@ use crate::audience::{Decoded, decode};
 use crate::domain::{ListForm, Region};
 use crate::finding::Finding;
 use crate::ledger::Copies;
-use crate::manifest::{Recipients, unopened_list};
+use crate::manifest::{CampaignPath, Recipients, unopened_list};
 use crate::regular_file;
 
 /// The list of a campaign, as it is at hand.
 #[derive(Clone, Debug)]
 pub enum List {
     /// A file of the user.
-    File(PathBuf),
+    File(CampaignPath),
     /// What a source gave.
     Fetched(Arc<FetchedList>),
     /// The copy of a run that goes on with it.
@@ -41,23 +41,23 @@ impl List {
 
     /// The list from its beginning, as text in UTF-8; nothing where it was not fetched.
     pub(super) fn open(&self, form: &ListForm, region: Option<Region>) -> Option<Result<Decoded, Box<Finding>>> {
-        let (path, place) = match self {
-            Self::File(path) => (path.as_path(), path.as_path()),
-            Self::Fetched(list) => (list.path(), list.place()),
+        let (opened, place) = match self {
+            Self::File(file) => (file.open(), file.path()),
+            Self::Fetched(list) => (regular_file::open(list.path()), list.place()),
             Self::Copies(copies) => {
                 let unread = |error| Box::new(unopened_list(copies.place().as_ref(), &error));
                 return Some(copies.list().map(Decoded::as_it_is).map_err(unread));
             }
             Self::Unseen(_) => return None,
         };
-        let opened = regular_file::open(path).map_err(|error| Box::new(unopened_list(place, &error)));
+        let opened = opened.map_err(|error| Box::new(unopened_list(place, &error)));
         Some(opened.and_then(|file| decode(file, place, form, region)))
     }
 
     /// Whether it can be looked at.
     pub(super) fn is_there(&self) -> bool {
         match self {
-            Self::File(path) => path.exists(),
+            Self::File(path) => path.is_present(),
             Self::Fetched(_) | Self::Copies(_) => true,
             Self::Unseen(_) => false,
         }
@@ -66,7 +66,8 @@ impl List {
     /// Where it is, as findings name it.
     pub(super) fn place(&self) -> &Path {
         match self {
-            Self::File(path) | Self::Unseen(path) => path,
+            Self::File(file) => file.path(),
+            Self::Unseen(path) => path,
             Self::Fetched(list) => list.place(),
             Self::Copies(copies) => copies.place().as_ref(),
         }

@@ -103,7 +103,7 @@ pub use dry_run::{DryRun, dry_run};
 pub use error::{EarlierEdition, Error, RunPhase};
 pub use event::{Event, Observer};
 pub use fetch::{FetchedList, Fetching, fetch};
-pub use find::{find, find_doubtful, find_stored, judge_results, later_at};
+pub use find::{find, find_doubtful, find_stored, judge_results, later_at, latest_of_file};
 pub use fire::{
     fire, list_of, load_occurrence, look_at_armed, occurrence_key, occurrence_of, recorded_occurrence, says_the_same,
     unfinished_of,

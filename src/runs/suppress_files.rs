@@ -12,7 +12,6 @@ use crate::audience::{PhoneProblem, decode, number_in_header, parse, read_column
 use crate::domain::{ListForm, Purpose, Region, Row};
 use crate::finding::{Finding, Place, rules};
 use crate::manifest::{Campaign, Profile, SuppressFile, unopened};
-use crate::regular_file;
 
 /// The header of the numbers where most cells do not tell it.
 const PHONE: &str = "phone";
@@ -119,9 +118,9 @@ struct Numbers {
 }
 
 fn read(from: &SuppressFile, region: Option<Region>) -> Result<Numbers, Finding> {
-    let path = from.file.as_path();
+    let path = from.file.path();
     let open = || {
-        let file = regular_file::open(path).map_err(|error| unopened("it", path, &error))?;
+        let file = from.file.open().map_err(|error| unopened("it", path, &error))?;
         decode(file, path, &ListForm::default(), region).map_err(|finding| *finding)
     };
     let mut held = Numbers::default();

@@ -6,9 +6,8 @@ use std::path::Path;
 use crate::audience::{decode, plain, read_rows};
 use crate::domain::ListForm;
 use crate::finding::{Finding, did_you_mean, list_all, rules};
-use crate::manifest::{Campaign, Day, LoadedFile, TableFile, load_campaign, unopened};
+use crate::manifest::{Campaign, Day, LoadedFile, Reach, TableFile, load_campaign_within, unopened};
 use crate::message::Table;
-use crate::regular_file;
 
 /// The most rows of a table.
 const MOST_ROWS: usize = 10_000;
@@ -16,8 +15,8 @@ const MOST_ROWS: usize = 10_000;
 const LARGEST: usize = 1 << 20;
 
 /// The campaign of a file with its tables; what is wrong with either is among the findings.
-pub(super) fn load(file: &Path, day: Day) -> LoadedFile<Campaign> {
-    let mut loaded = load_campaign(file, day);
+pub(super) fn load(file: &Path, day: Day, reach: Reach) -> LoadedFile<Campaign> {
+    let mut loaded = load_campaign_within(file, day, reach);
     let Some(campaign) = &mut loaded.value else { return loaded };
     for from in &campaign.data {
         match read(from) {
@@ -34,8 +33,8 @@ pub(super) fn load(file: &Path, day: Day) -> LoadedFile<Campaign> {
 }
 
 fn read(from: &TableFile) -> Result<Table, Finding> {
-    let path = from.file.as_path();
-    let file = regular_file::open(path).map_err(|error| unopened(&format!("`{}`", path.display()), path, &error))?;
+    let path = from.file.path();
+    let file = from.file.open().map_err(|error| unopened(&format!("`{}`", path.display()), path, &error))?;
     let text = decode(file, path, &ListForm::default(), None).map_err(|finding| *finding)?;
     let (mut rows, mut bytes) = (BTreeMap::<String, Vec<String>>::new(), 0);
     let columns = read_rows(text, path, |headers, row, cells| {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Inputs, Profiles};
 use crate::delivery::FrozenInputs;
 use crate::finding::{Finding, rules};
-use crate::manifest::{Campaign, load_campaign};
+use crate::manifest::{Campaign, CampaignPath, load_campaign};
 use crate::report::{ProtectedPath, Target};
 
 /// What results never replace, whatever campaign they are of: the state folder, and the files of profiles.
@@ -20,7 +20,7 @@ pub struct OwnFiles<'a> {
 impl OwnFiles<'_> {
     /// The results of a campaign at `path`.
     #[must_use]
-    pub fn target(self, campaign: &Campaign, path: PathBuf) -> Target {
+    pub fn target(self, campaign: &Campaign, path: CampaignPath) -> Target {
         let mut kept = self.kept(Some(&campaign.file));
         kept.extend(of_user(campaign));
         Target::new(path, kept)
@@ -39,7 +39,7 @@ impl OwnFiles<'_> {
             kept.extend(list.map(|path| ProtectedPath { path, what: "the list of recipients" }));
             kept.extend(load_campaign(file, frozen.day()).value.iter().flat_map(of_user));
         }
-        Target::new(path, kept)
+        Target::new(CampaignPath::anywhere(path), kept)
     }
 
     /// Why a run of this campaign could not write its results, at the place where the file names them.
@@ -62,8 +62,10 @@ impl OwnFiles<'_> {
 
 fn of_user(campaign: &Campaign) -> Vec<ProtectedPath> {
     let mut kept = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
-    let list = campaign.recipients.file();
-    kept.extend(list.map(|path| ProtectedPath { path: path.to_owned(), what: "the list of recipients" }));
+    let named = |file: &CampaignPath, what| ProtectedPath { path: file.path().to_owned(), what };
+    kept.extend(campaign.recipients.file().map(|list| named(list, "the list of recipients")));
+    kept.extend(campaign.data.iter().map(|table| named(&table.file, "a table of the campaign")));
+    kept.extend(campaign.suppress.iter().map(|list| named(&list.file, "a list of people who opted out")));
     let texts = campaign.places.text_files();
     kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "a text of the campaign" }));
     kept

@@ -197,7 +197,7 @@ fn no_argument_leads_out_of_the_folder() {
         }
     }
     // Nor does a campaign of the folder whose list lies elsewhere.
-    for tool in ["check_campaign", "preview_campaign", "plan_campaign"] {
+    for tool in ["preview_campaign", "plan_campaign"] {
         for name in ["outside", "linked"] {
             let result = connector.call(tool, &json!({ "campaign": name }));
             let error = told(&result);

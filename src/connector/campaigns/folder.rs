@@ -14,7 +14,7 @@ use crate::connector::arguments::Arguments;
 use crate::connector::caller::Caller;
 use crate::connector::error::ToolError;
 use crate::finding::Finding;
-use crate::manifest::{Campaign, Day, load_campaign};
+use crate::manifest::{Campaign, Day, LoadedFile, Reach, load_campaign_within};
 use crate::runs::{Adapters, Error, Inputs, blocking, campaign_files, key_of, short};
 
 /// Somebody who finds words for the operator.
@@ -29,6 +29,8 @@ pub trait Words: Send + Sync {
 /// The campaigns of a folder, which go through the profile of the connector.
 pub struct Campaigns {
     folder: PathBuf,
+    /// What its campaigns may open: the folder.
+    reach: Reach,
     pub(super) words: Box<dyn Words>,
     /// Held by who looks at a whole list, which takes all cores.
     turn: Semaphore,
@@ -43,7 +45,8 @@ impl Campaigns {
     /// When it cannot be read.
     pub fn of(folder: &Path, words: Box<dyn Words>) -> io::Result<Self> {
         campaign_files(folder)?;
-        Ok(Self { folder: folder.canonicalize()?, words, turn: Semaphore::new(1), runs: TaskTracker::new() })
+        let (folder, reach) = (folder.canonicalize()?, Reach::within(folder)?);
+        Ok(Self { folder, reach, words, turn: Semaphore::new(1), runs: TaskTracker::new() })
     }
 
     /// The folder, for a caller who shows the key that the profile has now; anybody else sees nothing of it.
@@ -77,9 +80,8 @@ impl Campaigns {
     /// Why something was not done, in one sentence.
     pub(super) fn sentence(&self, error: Error) -> String {
         let (message, findings) = self.words.explain(error);
-        let problems: Vec<&str> =
-            findings.iter().filter(|finding| finding.is_error()).map(|finding| finding.message.as_str()).collect();
-        [&[message.as_str()], &problems[..]].concat().join("; ")
+        let problems = findings.iter().filter(|finding| finding.is_error()).map(problem);
+        std::iter::once(message).chain(problems).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -112,7 +114,7 @@ impl OpenFolder<'_> {
         if let Some(file) = files.iter().find(|file| file_name(file) == named) {
             return Ok(file.clone());
         }
-        let mut same = files.into_iter().filter(|file| name_of(file).is_some_and(|name| name == named));
+        let mut same = files.into_iter().filter(|file| self.name_of(file).is_some_and(|name| name == named));
         match (same.next(), same.next()) {
             (Some(file), None) => Ok(file),
             (Some(_), Some(_)) => {
@@ -124,29 +126,32 @@ impl OpenFolder<'_> {
         }
     }
 
+    /// The campaign of a file on a day, and what is wrong with it. Nothing outside of the folder is opened.
+    pub(super) fn load(&self, file: &Path, day: Day) -> LoadedFile<Campaign> {
+        load_campaign_within(file, day, self.campaigns.reach.clone())
+    }
+
+    /// The name of the campaign that a file describes, which is the same on every day; nothing if its file has errors.
+    pub(super) fn name_of(&self, file: &Path) -> Option<String> {
+        Some(self.load(file, Day::Coming(Date::ZERO)).value?.brief.name)
+    }
+
     /// The campaign that a call names, as it goes through the connector's profile. It loses its program for notifications:
     /// whoever can write a campaign file could have any program started by it.
     pub(super) async fn inputs(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
-        let (profiles, gateway, folder) =
-            (self.adapters.profiles.clone(), self.gateway.to_owned(), self.campaigns.folder.clone());
+        let (profiles, gateway, reach) =
+            (self.adapters.profiles.clone(), self.gateway.to_owned(), self.campaigns.reach.clone());
         let day = Day::Of((self.adapters.clock)());
         blocking(move || {
-            let inputs = Inputs::load(&file, Some(&gateway), &profiles, day)?;
-            let Campaign { brief, recipients, .. } = &inputs.campaign;
+            let inputs = Inputs::load_within(&file, Some(&gateway), &profiles, (day, reach))?;
+            let Campaign { brief, .. } = &inputs.campaign;
             if inputs.campaign.names_gateway() && inputs.own_gateway != gateway {
                 return Err(Error::Input(format!(
                     "the campaign `{}` goes through `{}`, and this connector through `{gateway}`: start one for it",
                     brief.name, inputs.own_gateway,
                 )));
             }
-            // A list that is not there is told as that.
-            match recipients.file().map(Path::canonicalize) {
-                Some(Ok(list)) if !list.starts_with(&folder) => Err(Error::Input(format!(
-                    "the list of `{}` lies outside of the folder of campaigns, where nothing is opened: move it there",
-                    brief.name,
-                ))),
-                _ => Ok(Arc::new(inputs.without_notify_command())),
-            }
+            Ok(Arc::new(inputs.without_notify_command()))
         })
         .await?
     }
@@ -206,12 +211,17 @@ impl OpenFolder<'_> {
     }
 }
 
+/// What is wrong, where, and what to do.
+fn problem(finding: &Finding) -> String {
+    let place = finding
+        .place
+        .as_ref()
+        .map(|place| format!("{}:{}:{}: ", file_name(place.source.path()), place.line(), place.column()));
+    let help = finding.help.as_ref().map(|help| format!(" (help: {help})"));
+    format!("{}{}{}", place.unwrap_or_default(), finding.message, help.unwrap_or_default())
+}
+
 /// The name of a file in its folder.
 pub(super) fn file_name(file: &Path) -> String {
     file.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// The name of the campaign that a file describes, which is the same on every day.
-fn name_of(file: &Path) -> Option<String> {
-    Some(load_campaign(file, Day::Coming(Date::ZERO)).value?.brief.name)
 }

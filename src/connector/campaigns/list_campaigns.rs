@@ -10,9 +10,9 @@ use crate::connector::error::ToolError;
 use crate::connector::tool::Tool;
 use crate::connector::tools::{known, nothing, object, text};
 use crate::finding::Finding;
-use crate::manifest::{Day, load_campaign};
+use crate::manifest::Day;
 use crate::report::{RunView, is_owned, run_entry_json};
-use crate::runs::{Error, find};
+use crate::runs::{Error, latest_of_file};
 
 pub(super) const TOOL: Tool = Tool {
     name: "list_campaigns",
@@ -60,12 +60,12 @@ fn item_schema() -> Value {
 }
 
 async fn item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, ToolError> {
-    let loaded = load_campaign(file, Day::Of((folder.adapters.clock)()));
+    let loaded = folder.load(file, Day::Of((folder.adapters.clock)()));
     let errors = loaded.findings.iter().filter(|finding| Finding::is_error(finding)).count();
     let Some(campaign) = loaded.value else { return Ok(json!({ "file": file_name(file), "errors": errors })) };
     let gateway = campaign.names_gateway().then(|| json!(campaign.brief.gateway));
     let channels: Vec<&str> = campaign.brief.content.stages.iter().map(|stage| stage.channel().name()).collect();
-    let (latest, damage) = match latest(folder, file).await {
+    let (latest, damage) = match latest(folder, &campaign.brief.name, file).await {
         Ok(latest) => (latest, None),
         // A damaged record of one campaign does not hide the others.
         Err(Error::Ledger(error)) if error.concerns_records() => (None, Some(error.damage())),
@@ -82,14 +82,14 @@ async fn item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, ToolError> 
 }
 
 /// The latest run that began from a file, of those to people if there are any.
-async fn latest(folder: &OpenFolder<'_>, file: &Path) -> Result<Option<RunView>, Error> {
+async fn latest(folder: &OpenFolder<'_>, name: &str, file: &Path) -> Result<Option<RunView>, Error> {
     let ledger = folder.adapters.ledger.as_ref();
-    match find(ledger, &file.to_string_lossy()).await {
-        Ok(run) => {
+    match latest_of_file(ledger, name, file).await {
+        Ok(Some(run)) => {
             let owned = is_owned(ledger, &run).await?;
             Ok(Some(RunView::read(ledger, run, owned).await?))
         }
-        Err(Error::NoSuchRun { .. } | Error::RunsElsewhere { .. }) => Ok(None),
+        Ok(None) | Err(Error::RunsElsewhere { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }

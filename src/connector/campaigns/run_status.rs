@@ -7,7 +7,7 @@ use crate::connector::error::ToolError;
 use crate::connector::tool::Tool;
 use crate::connector::tools::{object, text};
 use crate::report::RunStanding;
-use crate::runs::{Error, find};
+use crate::runs::{Error, latest_of_file};
 
 pub(super) const TOOL: Tool = Tool {
     name: "run_status",
@@ -44,11 +44,15 @@ pub(super) const TOOL: Tool = Tool {
             let folder = caller.campaigns()?;
             let file = folder.file(&arguments)?;
             let ledger = folder.adapters.ledger.as_ref();
-            let run = match find(ledger, &file.to_string_lossy()).await {
-                Err(Error::NoSuchRun { .. } | Error::RunsElsewhere { .. }) => {
-                    return Err(ToolError::new("no_run", "no run of this campaign began yet"));
-                }
-                run => run.map_err(|error| folder.refused(error))?,
+            // A file with errors may be that of a run that began before.
+            let stem = || file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let name = folder.name_of(&file).unwrap_or_else(stem);
+            let found = match latest_of_file(ledger, &name, &file).await {
+                Err(Error::RunsElsewhere { .. }) => None,
+                found => found.map_err(|error| folder.refused(error))?,
+            };
+            let Some(run) = found else {
+                return Err(ToolError::new("no_run", "no run of this campaign began yet"));
             };
             let standing = RunStanding::read(ledger, run).await.map_err(|error| folder.refused(error.into()))?;
             Ok(without_nulls(standing.json()))

@@ -21,6 +21,9 @@ rules! {
         "Write a date and a time such as `2026-12-07 20:00`, with the campaign's `timezone`, or a time such as `12h`.";
     error FILE_NAME = "file-name":
         "The name of a file can have a date in it, and is no text.", "Write `{{ today }}` in it, or nothing in braces.";
+    error PATH_OUTSIDE = "path-outside":
+        "An assistant opens files of the folder of campaigns alone.",
+        "Move the file into that folder, or have a person run the campaign from the command line.";
     error UNKNOWN_REGION = "unknown-region":
         "National numbers are read as those of the region.", "Write the ISO 3166 code of a country, such as `UA`.";
     error UNKNOWN_ENCODING = "unknown-encoding":

@@ -33,6 +33,14 @@ impl fmt::Display for KeySource {
 }
 
 impl KeySource {
+    /// The same from whatever folder it is read: a server may notify of a run that another process left.
+    pub(in crate::manifest) fn from_the_root(self) -> Self {
+        match self {
+            Self::File(path) => Self::File(std::path::absolute(&path).unwrap_or(path)),
+            variable @ Self::Env(_) => variable,
+        }
+    }
+
     /// Reads the key, which people know as `what`; `env` looks a variable up. White space around the key is dropped.
     ///
     /// # Errors

@@ -1,7 +1,6 @@
 //! gateways.yaml becomes profiles.
 
 use std::ops::Range;
-use std::path::Path;
 
 use super::address::is_loopback;
 use super::approval::approval;
@@ -10,7 +9,6 @@ use super::policy;
 use super::{Address, GatewaySearch, Gateways, HookSettings, KeySource, Profile};
 use crate::domain::{Amount, Channel};
 use crate::finding::{Finding, Source, rules};
-use crate::manifest::Rate;
 use crate::manifest::campaign::SANDBOX;
 use crate::manifest::conceal::without_keys;
 use crate::manifest::file::read_source;
@@ -20,6 +18,7 @@ use crate::manifest::resolve::{is_slug, notify};
 use crate::manifest::resource::profile_resources;
 use crate::manifest::section::Section;
 use crate::manifest::yaml::{self, Entry, Node};
+use crate::manifest::{CampaignPath, CampaignPaths, Rate, Reach};
 
 /// How a file gets its first profile.
 const FIRST: &str = "add a gateway with `gateway add NAME`; by hand, write `production:` and under it `base_url: …`";
@@ -32,7 +31,7 @@ pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
     let Some(file) = found else {
         return LoadedFile::new(Some(Gateways { looked, ..Gateways::default() }), Vec::new());
     };
-    let source = match read_source(&file, "the gateways file") {
+    let source = match read_source(&CampaignPath::anywhere(&file), "the gateways file") {
         Ok(source) => source,
         Err(finding) => return LoadedFile::new(None, vec![*finding]),
     };
@@ -63,7 +62,7 @@ pub(super) fn read_profiles(source: &Source) -> (Gateways, Vec<Finding>) {
     };
     for entry in entries {
         let mut own = Report::new(&report.source);
-        let read = profile(entry, source.path(), &mut own);
+        let read = profile(entry, &CampaignPaths::of(source.path(), Reach::Anywhere), &mut own);
         let findings = own.into_findings();
         match read.filter(|_| !findings.iter().any(Finding::is_error)) {
             Some(profile) => {
@@ -76,7 +75,7 @@ pub(super) fn read_profiles(source: &Source) -> (Gateways, Vec<Finding>) {
     (gateways, report.into_findings())
 }
 
-fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
+fn profile(entry: &Entry, paths: &CampaignPaths, report: &mut Report) -> Option<Profile> {
     refuse_name(entry, report);
     if entry.value.entries().is_none() {
         let finding = Finding::new(&rules::WRONG_TYPE, format!("the profile `{}` must be a map of keys", entry.key));
@@ -88,7 +87,7 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
     let base_url = address(section, "base_url", report);
     let async_url = address(section, "async_url", report);
     let proxy = proxy(section, report);
-    let api_key = section.value("api_key").and_then(|value| key_source(value, "api_key", file, report));
+    let api_key = section.value("api_key").and_then(|value| key_source(value, "api_key", paths, report));
     let base_url = base_url?;
     refuse_proxy_to_loopback(section, (&base_url, async_url.as_ref()), report);
     let loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(Address::is_loopback);
@@ -102,16 +101,16 @@ fn profile(entry: &Entry, file: &Path, report: &mut Report) -> Option<Profile> {
         batch_limit: section.parsed("batch_limit")?,
         recipients_limit: section.section("limits").parsed("recipients"),
         cap: section.section("policy").cap("cap"),
-        suppress: policy::suppress(section.section("policy"), file, report),
+        suppress: policy::suppress(section.section("policy"), paths, report),
         window: policy::window(section.section("policy"), report)?,
-        notify: notify(section.section("policy"), file, report),
+        notify: notify(section.section("policy"), paths, report),
         trust_status: section.parsed_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
         prices: prices(section.section("prices")),
         currency: section.text("currency").map(str::to_owned),
         approval: if section.has("approval") { Some(approval(section.section("approval"), report)?) } else { None },
-        hook: if section.has("hook") { Some(hook(section.section("hook"), file, report)?) } else { None },
-        opt_out_words: opt_out_words(section, file, report)?,
+        hook: if section.has("hook") { Some(hook(section.section("hook"), paths, report)?) } else { None },
+        opt_out_words: opt_out_words(section, paths, report)?,
         sender_verified: texts("sender_verified"),
         resources: profile_resources(&entry.value),
         proxy,
@@ -167,7 +166,7 @@ fn refuse_proxy_to_loopback(
 }
 
 /// Where webhooks are taken; the address of our own receiver, to which the gateway brings no key.
-fn hook(section: Section<'_>, file: &Path, report: &mut Report) -> Option<HookSettings> {
+fn hook(section: Section<'_>, paths: &CampaignPaths, report: &mut Report) -> Option<HookSettings> {
     let (text, span) = section.typed("public_url")?;
     let address = Address::parse(text).map_err(|(message, _)| {
         let finding = Finding::new(&rules::GATEWAY_ADDRESS, message);
@@ -175,13 +174,18 @@ fn hook(section: Section<'_>, file: &Path, report: &mut Report) -> Option<HookSe
     });
     let value = section.value("secret")?;
     let one = std::slice::from_ref(value);
-    let secrets = value.items().unwrap_or(one).iter().map(|item| key_source(item, "secret", file, report));
+    let secrets = value.items().unwrap_or(one).iter().map(|item| key_source(item, "secret", paths, report));
     let secrets: Option<Vec<KeySource>> = secrets.collect();
     Some(HookSettings { public_url: address.ok()?, secrets: secrets? })
 }
 
 /// Where the secret behind a key is kept.
-pub(in crate::manifest) fn key_source(value: &Node, key: &str, file: &Path, report: &mut Report) -> Option<KeySource> {
+pub(in crate::manifest) fn key_source(
+    value: &Node,
+    key: &str,
+    paths: &CampaignPaths,
+    report: &mut Report,
+) -> Option<KeySource> {
     let [one] = value.entries()? else { return None };
     let text = one.value.scalar()?.text.trim();
     match one.key.as_str() {
@@ -192,7 +196,13 @@ pub(in crate::manifest) fn key_source(value: &Node, key: &str, file: &Path, repo
             report.at(&one.key_span, finding.help(format!("write `{key}: {{ env: NAME }}`")));
             None
         }
-        "file" => Some(KeySource::File(file.parent().unwrap_or(Path::new("")).join(text))),
+        "file" => match paths.resolve(text) {
+            Ok(path) => Some(KeySource::File(path.path().to_owned())),
+            Err(finding) => {
+                report.at(&one.value.span, finding.help("write `{ env: NAME }`, or keep the secret in that folder"));
+                None
+            }
+        },
         _ => None,
     }
 }
@@ -229,6 +239,7 @@ fn prices(section: Section<'_>) -> Vec<(Channel, Amount)> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use super::*;
     use crate::finding::show;

@@ -1,18 +1,18 @@
 //! The file of further words by which people opt out.
 
 use std::ops::Range;
-use std::path::Path;
 
 use crate::domain::{MOST_OPT_OUT_WORDS, OptOutWords};
 use crate::finding::{Finding, rules};
 use crate::manifest::file::read_source;
 use crate::manifest::report::{LoadedFile, Report};
 use crate::manifest::section::Section;
+use crate::manifest::{CampaignPath, CampaignPaths};
 
 /// The words of the file that `opt_out_words` names; none where it names none.
-pub(super) fn opt_out_words(section: Section<'_>, file: &Path, report: &mut Report) -> Option<Vec<String>> {
+pub(super) fn opt_out_words(section: Section<'_>, paths: &CampaignPaths, report: &mut Report) -> Option<Vec<String>> {
     let Some((name, span)) = section.typed("opt_out_words") else { return Some(Vec::new()) };
-    let LoadedFile { value, findings } = read_words(&file.parent().unwrap_or(Path::new("")).join(name));
+    let LoadedFile { value, findings } = read_words(&paths.resolve(name).ok()?);
     for finding in findings {
         match finding.place {
             Some(_) => report.findings.push(finding),
@@ -23,7 +23,7 @@ pub(super) fn opt_out_words(section: Section<'_>, file: &Path, report: &mut Repo
 }
 
 /// The words of the file at `path`: one in a line, or two or three that belong together; a line that begins with `#` says nothing.
-fn read_words(path: &Path) -> LoadedFile<Vec<String>> {
+fn read_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
     let source = match read_source(path, "the file of opt-out words") {
         Ok(source) => source,
         Err(finding) => return LoadedFile::new(None, vec![*finding]),
@@ -92,7 +92,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("words.txt");
         std::fs::write(&file, text).unwrap();
-        let LoadedFile { value, findings } = read_words(&file);
+        let LoadedFile { value, findings } = read_words(&CampaignPath::anywhere(file));
         let place = |finding: &Finding| {
             let place = finding.place.clone().unwrap();
             assert!(place.source.path().ends_with("words.txt") && *finding.rule == rules::OPT_OUT_WORDS, "{finding:?}");
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_is_told() {
-        let told = read_words(Path::new("no/words.txt"));
+        let told = read_words(&CampaignPath::anywhere("no/words.txt"));
         assert_eq!(told.findings[0].message, "the file of opt-out words `no/words.txt` does not exist");
     }
 }

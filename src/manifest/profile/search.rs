@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::manifest::text_folders::parent;
+use crate::manifest::campaign_paths::parent;
 
 const FILE: &str = "gateways.yaml";
 

@@ -1,7 +1,5 @@
 //! The tables under `data`.
 
-use std::path::Path;
-
 use super::Resolver;
 use crate::finding::{Finding, rules};
 use crate::manifest::day::is_dated;
@@ -12,14 +10,14 @@ use crate::manifest::yaml::Entry;
 
 impl Resolver<'_> {
     /// The tables, unread; one that is wrong is left out, which was told.
-    pub(super) fn data(&mut self, root: Section<'_>, folder: &Path, vars: &[(String, String)]) -> Vec<TableFile> {
+    pub(super) fn data(&mut self, root: Section<'_>, vars: &[(String, String)]) -> Vec<TableFile> {
         let entries = root.value("data").and_then(|node| node.entries()).unwrap_or_default();
         let columns = self.columns.clone();
         let taken = |name: &str| columns.iter().chain(vars).any(|(other, _)| other == name);
-        entries.iter().filter_map(|entry| self.table(entry, folder, taken(&entry.key))).collect()
+        entries.iter().filter_map(|entry| self.table(entry, taken(&entry.key))).collect()
     }
 
-    fn table(&mut self, entry: &Entry, folder: &Path, taken: bool) -> Option<TableFile> {
+    fn table(&mut self, entry: &Entry, taken: bool) -> Option<TableFile> {
         self.variable(&entry.key, &entry.key_span);
         if taken {
             let message = format!("`{}` is a table here, and a column or a constant too", entry.key);
@@ -34,6 +32,6 @@ impl Resolver<'_> {
             return None;
         }
         let (key, _) = section.typed("key")?;
-        Some(TableFile { name: entry.key.clone(), file: folder.join(file), key: key.to_owned() })
+        Some(TableFile { name: entry.key.clone(), file: self.path(file, span)?, key: key.to_owned() })
     }
 }

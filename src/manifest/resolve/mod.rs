@@ -26,10 +26,8 @@ use std::path::Path;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::section::Section;
 pub(super) use notify::notify;
 
-use super::Places;
 use super::campaign::{Brief, Campaign, Duplicates, default_results};
 use super::day::{Day, dated};
 use super::document::{self, FileKind};
@@ -37,13 +35,14 @@ use super::file::{is_list, unopened_list};
 use super::keys::CAMPAIGN;
 use super::recipients::Recipients;
 use super::report::{LoadedFile, Report};
+use super::section::Section;
 use super::suppress_file::{SuppressFile, suppress_files};
 use super::text_folders::TextFolders;
 use super::yaml::Node;
+use super::{CampaignPath, CampaignPaths, Places, Reach};
 use crate::calendar::PerDay;
 use crate::domain::{Budget, Content, Endpoint, Purpose, Text};
 use crate::finding::{Finding, Source, quoted, rules};
-use crate::regular_file;
 
 pub use names::{is_slug, slug};
 pub use timezone::zone_advice;
@@ -55,22 +54,30 @@ const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "th
 /// Every problem that these files alone show is a finding; nothing stops at the first one.
 #[must_use]
 pub fn load_campaign(path: &Path, day: Day) -> LoadedFile<Campaign> {
+    load_campaign_within(path, day, Reach::Anywhere)
+}
+
+/// The same of a file whose paths have this reach, as has its own.
+#[must_use]
+pub fn load_campaign_within(path: &Path, day: Day, reach: Reach) -> LoadedFile<Campaign> {
     if is_list(path) {
         let message = format!("`{}` is a list of recipients and no campaign file", path.display());
         let help = format!("write a campaign for it: `campaign init NAME --from {}`", quoted(path));
         return LoadedFile::new(None, vec![Finding::new(&rules::WRONG_TYPE, message).help(help)]);
     }
-    document::load(path, CAMPAIGN_FILE, |root, report| {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let folders = TextFolders::beside(folder);
-        let today = day.date(None);
-        Resolver { report, folders, columns: Vec::new(), files: BTreeMap::new(), day, today }.campaign(path, root)
+    let paths = CampaignPaths::of(path, reach);
+    document::load_path(paths.file(), CAMPAIGN_FILE, |root, report| {
+        let folders = TextFolders::of(&paths);
+        let (today, columns, files) = (day.date(None), Vec::new(), BTreeMap::new());
+        Resolver { report, paths: paths.clone(), folders, columns, files, day, today }.campaign(path, root)
     })
 }
 
 /// Resolves one campaign; findings go into the report.
 struct Resolver<'r> {
     report: &'r mut Report,
+    /// The paths that it names.
+    paths: CampaignPaths,
     folders: TextFolders,
     /// The columns' names in texts and their headers, as far as the campaign tells them.
     columns: Vec<(String, String)>,
@@ -101,22 +108,21 @@ impl Resolver<'_> {
         let content = self.content(root, root, "");
         let variants = self.variants(root, content.as_ref(), &vars);
         let holdout = self.holdout(root);
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let data = self.data(root, folder, &vars);
-        let source = self.recipients(recipients, path);
+        let data = self.data(root, &vars);
+        let source = self.recipients(recipients);
         self.refuse_waiting(root, source.as_ref());
         let form = self.list_form(recipients);
-        let suppress = self.suppress(recipients, folder);
-        let results = self.file_name(root, "results").map(|file| folder.join(file));
+        let suppress = self.suppress(recipients);
+        let results = self.results(root, name.as_deref());
         self.refuse_resending(
             root,
             content.iter().chain(variants.iter().filter_map(|variant| variant.content.as_ref())),
         );
-        let notify = notify(root, path, self.report);
+        let notify = notify(root, &self.paths, self.report);
         self.miss_list(recipients, source.as_ref().and_then(Recipients::file));
         let (name, gateway) = (name?, root.text("gateway")?.to_owned());
         Some(Campaign {
-            results: results.unwrap_or_else(|| default_results(path, &name)),
+            results: results?,
             receipts: root.parsed("receipts")?,
             brief: Brief {
                 name,
@@ -173,10 +179,37 @@ impl Resolver<'_> {
         PerDay::new(counts, TimeZone::get(zone?).ok()?)
     }
 
-    /// The name of a file under a key, on the day for which the campaign is read.
-    fn file_name(&mut self, section: Section<'_>, key: &str) -> Option<String> {
+    /// The file under a key, on the day for which the campaign is read.
+    fn file_under(&mut self, section: Section<'_>, key: &str) -> Option<CampaignPath> {
         let (name, span) = section.typed(key)?;
-        self.on_the_day(name, span)
+        self.file_on_the_day(name, span)
+    }
+
+    /// The file of a name on the day for which the campaign is read.
+    fn file_on_the_day(&mut self, name: &str, span: &Range<usize>) -> Option<CampaignPath> {
+        let name = self.on_the_day(name, span)?;
+        self.path(&name, span)
+    }
+
+    /// The path that a name means; nothing if it leads out, which is reported.
+    fn path(&mut self, name: &str, span: &Range<usize>) -> Option<CampaignPath> {
+        self.paths.resolve(name).map_err(|finding| self.report.at(span, *finding)).ok()
+    }
+
+    /// Where the results go; nothing if that is wrong, which is reported.
+    fn results(&mut self, root: Section<'_>, name: Option<&str>) -> Option<CampaignPath> {
+        let results = match root.has("results") {
+            true => self.file_under(root, "results")?,
+            false => default_results(self.paths.file(), name?),
+        };
+        if let Some(why) = results.refuses_writing() {
+            let span = root.typed("results").map_or(&(0..0), |(_, span)| span).clone();
+            let message = format!("the results cannot take this place: `{}` is {why}", results.display());
+            let help = "name a file of that folder under `results`, such as `results: results/NAME.csv`";
+            self.report.at(&span, Finding::new(&rules::PATH_OUTSIDE, message).help(help));
+            return None;
+        }
+        Some(results)
     }
 
     /// The name of a file on the day for which the campaign is read.
@@ -190,21 +223,20 @@ impl Resolver<'_> {
     }
 
     /// The files under `suppress`.
-    fn suppress(&mut self, recipients: Section<'_>, folder: &Path) -> Vec<SuppressFile> {
+    fn suppress(&mut self, recipients: Section<'_>) -> Vec<SuppressFile> {
         let this = std::cell::RefCell::new(self);
-        let path =
-            |name: &str, span: &Range<usize>| this.borrow_mut().on_the_day(name, span).map(|name| folder.join(name));
+        let path = |name: &str, span: &Range<usize>| this.borrow_mut().file_on_the_day(name, span);
         suppress_files(recipients, "recipients", path, |section| this.borrow_mut().region(section))
     }
 
     /// Tells of a list that is not there beside all else that is wrong; without anything else whoever opens it tells.
-    fn miss_list(&mut self, recipients: Section<'_>, list: Option<&Path>) {
+    fn miss_list(&mut self, recipients: Section<'_>, list: Option<&CampaignPath>) {
         let (Some((_, span)), Some(list)) = (recipients.typed("file"), list) else { return };
         if !matches!(self.day, Day::Coming(_))
-            && let Err(error) = regular_file::open(list)
+            && let Err(error) = list.open()
             && self.report.findings.iter().any(Finding::is_error)
         {
-            self.report.at(span, unopened_list(list, &error));
+            self.report.at(span, unopened_list(list.path(), &error));
         }
     }
 

@@ -1,15 +1,14 @@
 //! The keys under `notify`.
 
-use std::path::Path;
-
 use crate::finding::{Finding, rules};
+use crate::manifest::CampaignPaths;
 use crate::manifest::notify::{Notify, NotifyForm, NotifyWay};
-use crate::manifest::profile::{KeySource, key_source};
+use crate::manifest::profile::key_source;
 use crate::manifest::report::Report;
 use crate::manifest::section::Section;
 
 /// Who is told; nothing where nobody is, or where what is wrong was told.
-pub(in crate::manifest) fn notify(root: Section<'_>, file: &Path, report: &mut Report) -> Option<Notify> {
+pub(in crate::manifest) fn notify(root: Section<'_>, paths: &CampaignPaths, report: &mut Report) -> Option<Notify> {
     let section = root.section("notify");
     let entry = root.entry("notify").filter(|_| root.has("notify"))?;
     let has = |key: &str| section.has(key);
@@ -20,10 +19,10 @@ pub(in crate::manifest) fn notify(root: Section<'_>, file: &Path, report: &mut R
     }
     let way = match (has("url"), has("command")) {
         (true, false) => {
-            let url = absolute(key_source(section.value("url")?, "url", file, report)?);
+            let url = key_source(section.value("url")?, "url", paths, report)?.from_the_root();
             NotifyWay::Post { url, form: form(section, report)?, local: section.parsed("local")? }
         }
-        (false, true) => NotifyWay::Command(words(section, file)),
+        (false, true) => NotifyWay::Command(words(section, paths)),
         (both, _) => {
             let what = if both { "`notify` has `url` and `command`" } else { "`notify` says nothing of how" };
             let finding = Finding::new(&rules::NOTIFY, what.to_owned());
@@ -51,20 +50,11 @@ fn form(section: Section<'_>, report: &mut Report) -> Option<NotifyForm> {
     })
 }
 
-/// The same file from wherever it is read: a server may tell what a run left.
-fn absolute(source: KeySource) -> KeySource {
-    match source {
-        KeySource::File(path) => KeySource::File(std::path::absolute(&path).unwrap_or(path)),
-        variable @ KeySource::Env(_) => variable,
-    }
-}
-
 /// The program and its arguments; a path is relative to the campaign file, a bare name is looked up.
-fn words(section: Section<'_>, file: &Path) -> Vec<String> {
+fn words(section: Section<'_>, paths: &CampaignPaths) -> Vec<String> {
     let mut words: Vec<String> = section.items("command").into_iter().map(str::to_owned).collect();
-    if let Some(program) = words.first_mut().filter(|program| program.contains('/')) {
-        let path = file.with_file_name(&*program);
-        *program = std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
+    if let Some(program) = words.first_mut() {
+        *program = paths.program(program);
     }
     words
 }

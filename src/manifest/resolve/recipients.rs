@@ -1,6 +1,5 @@
 //! The keys under `recipients` that say where the list comes from.
 
-use std::path::Path;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -35,22 +34,19 @@ const CONDITIONAL_HEADERS: [&str; 7] =
 
 impl Resolver<'_> {
     /// Where the list comes from; nothing where that is missing or wrong, which was told.
-    pub(super) fn recipients(&mut self, section: Section<'_>, file: &Path) -> Option<Recipients> {
+    pub(super) fn recipients(&mut self, section: Section<'_>) -> Option<Recipients> {
         let mut named = SOURCES.into_iter().filter(|(key, _)| section.has(key));
         let ((source, own), None) = (named.next()?, named.next()) else { return None };
         self.refuse_strangers(section, source, own);
         match source {
             "run" => self.past_people(section).map(Recipients::Run),
-            "url" => self.list_url(section, file).map(Recipients::Url),
-            "command" => self.list_command(section, file).map(Recipients::Command),
-            "sql" => self.list_query(section, file).map(Recipients::Sql),
+            "url" => self.list_url(section).map(Recipients::Url),
+            "command" => self.list_command(section).map(Recipients::Command),
+            "sql" => self.list_query(section).map(Recipients::Sql),
             _ if section.typed("file").is_some_and(|(name, _)| name == STANDARD_INPUT) => {
                 Some(Recipients::StandardInput)
             }
-            _ => {
-                let folder = file.parent().unwrap_or(Path::new(""));
-                self.file_name(section, "file").map(|name| Recipients::File(folder.join(name)))
-            }
+            _ => self.file_under(section, "file").map(Recipients::File),
         }
     }
 
@@ -73,7 +69,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn list_url(&mut self, section: Section<'_>, file: &Path) -> Option<ListUrl> {
+    fn list_url(&mut self, section: Section<'_>) -> Option<ListUrl> {
         let (text, span) = section.typed("url")?;
         let mut refuse = |message: &str, help: &str| {
             self.report.at(span, Finding::new(&rules::LIST_ADDRESS, message.to_owned()).help(help.to_owned()));
@@ -122,26 +118,22 @@ impl Resolver<'_> {
                     continue;
                 }
                 Some(scalar) => HeaderText::Plain(scalar.text.clone()),
-                None => HeaderText::Secret(kept(&entry.value, &name, file, self)?),
+                None => HeaderText::Secret(self.secret(&entry.value, &name)?),
             };
             resolved.push((name, text));
         }
         Some(ListUrl { url, headers: resolved, timeout: timeout(section)? })
     }
 
-    fn list_command(&mut self, section: Section<'_>, file: &Path) -> Option<ListCommand> {
+    fn list_command(&mut self, section: Section<'_>) -> Option<ListCommand> {
         let words = section.items("command");
         let mut words: Vec<String> = words.into_iter().map(|word| with_date(word, self.today)).collect();
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let program = words.first_mut()?;
-        if program.contains('/') {
-            *program = folder.join(&*program).to_string_lossy().into_owned();
-        }
-        Some(ListCommand { words, folder, timeout: timeout(section)? })
+        *program = self.paths.program(program);
+        Some(ListCommand { words, folder: self.paths.absolute_folder(), timeout: timeout(section)? })
     }
 
-    fn list_query(&mut self, section: Section<'_>, file: &Path) -> Option<ListQuery> {
+    fn list_query(&mut self, section: Section<'_>) -> Option<ListQuery> {
         let sql = section.value("sql")?.scalar()?.text.trim().to_owned();
         let Some(from) = section.value("from") else {
             let (_, span) = section.typed("sql")?;
@@ -149,7 +141,12 @@ impl Resolver<'_> {
             self.report.at(span, finding.help("add `from: { env: CRM_URL }`, whose value is like `postgres://…`"));
             return None;
         };
-        Some(ListQuery { sql, from: kept(from, "from", file, self)?, timeout: timeout(section)? })
+        Some(ListQuery { sql, from: self.secret(from, "from")?, timeout: timeout(section)? })
+    }
+
+    /// Where a secret is kept, from wherever it is read.
+    fn secret(&mut self, value: &Node, key: &str) -> Option<KeySource> {
+        Some(key_source(value, key, &self.paths, self.report)?.from_the_root())
     }
 
     /// Tells that only a file is waited for, and that nobody pipes a list into what runs by itself.
@@ -197,12 +194,4 @@ fn past_people(run: &str, states: Option<&Node>) -> Option<PastPeople> {
 
 fn timeout(section: Section<'_>) -> Option<Duration> {
     section.parsed("timeout").map(|Seconds(seconds)| Duration::from_secs(seconds.into()))
-}
-
-/// Where a secret is kept, from wherever it is read.
-fn kept(value: &Node, key: &str, file: &Path, resolver: &mut Resolver<'_>) -> Option<KeySource> {
-    Some(match key_source(value, key, file, resolver.report)? {
-        KeySource::File(path) => KeySource::File(std::path::absolute(&path).unwrap_or(path)),
-        variable @ KeySource::Env(_) => variable,
-    })
 }

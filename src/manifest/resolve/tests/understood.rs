@@ -27,8 +27,8 @@ fn a_full_campaign_is_understood() {
     );
     assert_eq!((sms.message.name.as_str(), sms.max_parts), ("channels[1].sms.message", 3));
     assert_eq!(serde_json::json!(sms.fields), serde_json::json!({ "unsubscribe_link": true, "note": "007" }));
-    assert_eq!(campaign.recipients.file(), Some(house.folder().join("lists/autumn-sale.csv").as_path()));
-    assert_eq!(campaign.results, house.folder().join("out/sale.csv"));
+    assert_eq!(campaign.recipients.file().unwrap().path(), house.folder().join("lists/autumn-sale.csv"));
+    assert_eq!(campaign.results.path(), house.folder().join("out/sale.csv"));
     assert_eq!(campaign.delivery.rate, Some(Rate::PerSecond(10.0)));
     assert_eq!(campaign.delivery.stop_after.unreachable(true), Duration::from_secs(7_200));
     assert!(campaign.places.of_text("autumn-sale.viber.txt", (1, 12), 10).is_some());
@@ -70,15 +70,15 @@ fn what_is_not_written_has_its_default() {
     let campaign = house.campaign(&with_message("Hello"));
     assert_eq!(campaign.brief.name, "autumn-sale");
     assert!(campaign.brief.is_rehearsal());
-    assert_eq!(campaign.results_file(), house.folder().join("results/autumn-sale.sandbox.csv"));
-    assert_eq!(campaign.dry_results_file(), house.folder().join("results/autumn-sale.sandbox.dry-run.csv"));
+    assert_eq!(campaign.results_file().path(), house.folder().join("results/autumn-sale.sandbox.csv"));
+    assert_eq!(campaign.dry_results_file().path(), house.folder().join("results/autumn-sale.sandbox.dry-run.csv"));
     let delivery = campaign.delivery;
     assert_eq!((delivery.rate, delivery.batch.get(), delivery.in_flight.get()), (None, 50, 2));
     assert_eq!((delivery.timeout, delivery.on_in_doubt), (Duration::from_secs(30), OnInDoubt::Hold));
     assert_eq!(campaign.brief.max_invalid.to_string(), "10%");
     assert_eq!(delivery.stop_after.rejected.to_string(), "20%");
     let real = campaign.sent_through("production");
-    assert_eq!(real.results_file(), house.folder().join("results/autumn-sale.csv"));
+    assert_eq!(real.results_file().path(), house.folder().join("results/autumn-sale.csv"));
 }
 
 #[test]
@@ -174,8 +174,8 @@ fn a_schedule_is_understood_and_names_of_files_have_the_day_in_them() {
         .replace("file: a.csv", "file: \"daily-{{ today }}.csv\"")
         .replace("channels:", "timezone: Europe/Kyiv\nschedule: { every: day 9:30, ends: 2026-12-31, wait_for_file: 2h }\nresults: out/{{ today }}.csv\nchannels:");
     let campaign = house.campaign(&yaml);
-    assert_eq!(campaign.recipients.file(), Some(house.folder().join("daily-2026-12-01.csv").as_path()));
-    assert_eq!(campaign.results, house.folder().join("out/2026-12-01.csv"));
+    assert_eq!(campaign.recipients.file().unwrap().path(), house.folder().join("daily-2026-12-01.csv"));
+    assert_eq!(campaign.results.path(), house.folder().join("out/2026-12-01.csv"));
     let [Stage::Sms(sms)] = campaign.brief.content.stages.as_slice() else { panic!() };
     assert_eq!((sms.message.name.as_str(), sms.message.source.as_str()), ("news-2026-12-01.txt", "Hello"));
     let schedule = campaign.schedule.unwrap();

@@ -1,0 +1,299 @@
+//! Paths that a campaign or a profile names: the one place where they are resolved and opened.
+//!
+//! A path is relative to the file that names it. Its [`Reach`] says how far it leads: a person's command opens any
+//! file, the connector of assistants opens files of its folder alone. A path that leads out is refused before the file
+//! or its metadata is looked at, so the refusal is the same whether the file exists or not.
+//!
+//! A hard link and a mounted folder are files of the folder: whoever can make one can read the file without us.
+
+#[cfg(unix)]
+mod walk;
+#[cfg(not(unix))]
+#[path = "walk_by_path.rs"]
+mod walk;
+
+use std::error::Error;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Display, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::finding::{Finding, rules};
+use crate::regular_file;
+
+/// How far the paths of a campaign lead.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// To any file, for the command of a person.
+    #[default]
+    Anywhere,
+    /// To files of this folder, which is absolute and has no links in it.
+    Within(Arc<Path>),
+}
+
+/// A path that a campaign or a profile names, with its reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CampaignPath {
+    path: PathBuf,
+    reach: Reach,
+}
+
+/// The paths that one file names.
+#[derive(Clone, Debug)]
+pub struct CampaignPaths {
+    file: CampaignPath,
+}
+
+/// A folder in which text files are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TextFolder {
+    /// The folder as people know it.
+    pub(super) shown: PathBuf,
+    /// The folder itself; nothing if it does not exist.
+    folder: Option<CampaignPath>,
+}
+
+/// A path leads out of the folder that it is confined to.
+#[derive(Debug)]
+struct OutsidePath;
+
+impl Reach {
+    /// The files of a folder.
+    ///
+    /// # Errors
+    /// When there is no such folder.
+    pub fn within(folder: &Path) -> io::Result<Self> {
+        Ok(Self::Within(folder.canonicalize()?.into()))
+    }
+}
+
+impl CampaignPaths {
+    /// The paths in a file, with this reach.
+    #[must_use]
+    pub fn of(file: &Path, reach: Reach) -> Self {
+        Self { file: CampaignPath { path: file.to_owned(), reach } }
+    }
+
+    /// The file that names them.
+    #[must_use]
+    pub fn file(&self) -> &CampaignPath {
+        &self.file
+    }
+
+    /// The path that a name means.
+    ///
+    /// # Errors
+    /// When it leads out of what the reach allows.
+    pub fn resolve(&self, name: &str) -> Result<CampaignPath, Box<Finding>> {
+        let path = self.file.beside(name);
+        match path.leads_out() {
+            false => Ok(path),
+            true => Err(Box::new(outside(name))),
+        }
+    }
+
+    /// The program that a word means: a path is relative to the file, a bare name is looked up by the system.
+    ///
+    /// It has no reach: a program is started for a person, never for an assistant.
+    pub(super) fn program(&self, word: &str) -> String {
+        if !word.contains('/') {
+            return word.to_owned();
+        }
+        let path = self.folder().join(word);
+        std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned()
+    }
+
+    /// The folder of the file, from the root.
+    pub(super) fn absolute_folder(&self) -> PathBuf {
+        let folder = match self.folder() {
+            folder if folder.as_os_str().is_empty() => Path::new("."),
+            folder => folder,
+        };
+        std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
+    }
+
+    /// The folders of text files in the order of looking: beside the file, `templates/` there, and `templates/` of the folder
+    /// above, which belongs to people and not to who writes campaigns.
+    pub(super) fn text_folders(&self) -> Vec<TextFolder> {
+        let folder = self.folder();
+        let own = [folder.to_owned(), folder.join("templates")];
+        let own = own.map(|shown| match &self.file.reach {
+            Reach::Anywhere => TextFolder::at(shown),
+            reach => TextFolder { folder: Some(CampaignPath { path: shown.clone(), reach: reach.clone() }), shown },
+        });
+        own.into_iter().chain([TextFolder::at(parent(folder).join("templates"))]).collect()
+    }
+
+    fn folder(&self) -> &Path {
+        self.file.path.parent().unwrap_or(Path::new(""))
+    }
+}
+
+impl CampaignPath {
+    /// A path that a person names.
+    #[must_use]
+    pub fn anywhere(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), reach: Reach::Anywhere }
+    }
+
+    /// A file of a folder by its name; the folder is absolute and has no links in it.
+    #[must_use]
+    pub fn within(folder: &Arc<Path>, name: impl AsRef<Path>) -> Self {
+        Self { path: folder.join(name), reach: Reach::Within(Arc::clone(folder)) }
+    }
+
+    /// The path as it is shown. What stands there is opened by [`Self::open`] alone.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path for a message.
+    #[must_use]
+    pub fn display(&self) -> Display<'_> {
+        self.path.display()
+    }
+
+    /// Another path that is named, with the reach of this one.
+    #[must_use]
+    pub fn with_path(&self, path: &Path) -> Self {
+        Self { path: path.to_owned(), reach: self.reach.clone() }
+    }
+
+    /// A path from the folder of this one, with its reach.
+    #[must_use]
+    pub fn beside(&self, name: impl AsRef<Path>) -> Self {
+        Self { path: self.path.parent().unwrap_or(Path::new("")).join(name), reach: self.reach.clone() }
+    }
+
+    /// Opens the regular file there. Links are followed as far as the reach goes, whatever they were a moment ago.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is no regular file, or leads out.
+    pub fn open(&self) -> io::Result<File> {
+        match &self.reach {
+            Reach::Anywhere => regular_file::open(&self.path),
+            Reach::Within(folder) => {
+                let file = walk::open(folder, self.below(folder)?).map_err(regular_file::noted)?;
+                regular_file::checked(file)
+            }
+        }
+    }
+
+    /// Whether something stands there.
+    #[must_use]
+    pub fn is_present(&self) -> bool {
+        match &self.reach {
+            Reach::Anywhere => self.path.exists(),
+            Reach::Within(folder) => self.below(folder).is_ok_and(|below| walk::exists(folder, below)),
+        }
+    }
+
+    /// Whether it leads out of its folder. Nothing outside is looked at to tell.
+    #[must_use]
+    pub fn leads_out(&self) -> bool {
+        let Reach::Within(folder) = &self.reach else { return false };
+        self.below(folder).and_then(|below| walk::look(folder, below)).is_err_and(|error| is_outside(&error))
+    }
+
+    /// Why a program must not write there for an assistant, in words; nothing where a person names the path.
+    #[must_use]
+    pub fn refuses_writing(&self) -> Option<&'static str> {
+        let Reach::Within(folder) = &self.reach else { return None };
+        if self.leads_out() {
+            return Some("outside of the folder of campaigns, where nothing is written");
+        }
+        let is_link = self.below(folder).is_ok_and(|below| walk::is_link(folder, below));
+        is_link.then_some("a link, and results follow none here")
+    }
+
+    /// The path below the folder that it is confined to.
+    fn below(&self, folder: &Path) -> io::Result<&Path> {
+        let below = self.path.strip_prefix(folder).map_err(|_| outside_error())?;
+        let mut depth = 0_usize;
+        for part in below.components() {
+            depth = match part {
+                Component::Normal(_) => depth + 1,
+                Component::CurDir => depth,
+                Component::ParentDir => depth.checked_sub(1).ok_or_else(outside_error)?,
+                Component::RootDir | Component::Prefix(_) => return Err(outside_error()),
+            };
+        }
+        Ok(below)
+    }
+}
+
+impl TextFolder {
+    /// The folder at a path, wherever it is. What it is a link to is followed, links inside of it are not followed out.
+    fn at(shown: PathBuf) -> Self {
+        let base = if shown.as_os_str().is_empty() { Path::new(".") } else { &shown };
+        let folder = base.canonicalize().ok().map(Arc::<Path>::from);
+        let folder = folder.map(|folder| CampaignPath { path: folder.to_path_buf(), reach: Reach::Within(folder) });
+        Self { shown, folder }
+    }
+
+    /// Opens a text of the folder; nothing if there is none of that name.
+    pub(super) fn open(&self, name: &str) -> Option<io::Result<File>> {
+        let text =
+            self.folder.as_ref().map(|folder| CampaignPath { path: folder.path.join(name), ..folder.clone() })?;
+        match text.open() {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            opened => Some(opened),
+        }
+    }
+
+    /// The names of its files, for suggestions; a folder that cannot be read has none.
+    pub(super) fn names(&self) -> Vec<String> {
+        let Some(CampaignPath { path, reach: Reach::Within(folder) }) = &self.folder else { return Vec::new() };
+        path.strip_prefix(folder).map(|below| walk::names(folder, below)).unwrap_or_default()
+    }
+}
+
+/// The folder above; the path need not be absolute.
+pub(super) fn parent(folder: &Path) -> PathBuf {
+    match folder.components().next_back() {
+        Some(Component::Normal(_)) => folder.parent().unwrap_or(Path::new("")).to_owned(),
+        _ => folder.join(".."),
+    }
+}
+
+/// The finding about a name that leads out.
+fn outside(name: &str) -> Finding {
+    let message = format!("`{name}` is outside of the folder of campaigns, where nothing is opened");
+    Finding::new(&rules::PATH_OUTSIDE, message).help(
+        "move the file into that folder and name it there, or have a person run the campaign from the command line",
+    )
+}
+
+/// Whether an error says that a path leads out.
+#[must_use]
+pub(super) fn is_outside(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<OutsidePath>)
+}
+
+fn outside_error() -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, OutsidePath)
+}
+
+/// That the last part of a path is a link whose target does not exist.
+fn dangling() -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, "it is a link that leads to nothing")
+}
+
+/// Whether a name is only the folder itself or the one above it.
+fn is_dots(name: &OsStr) -> bool {
+    name == "." || name == ".."
+}
+
+impl fmt::Display for OutsidePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it leads out of its folder, where nothing is opened")
+    }
+}
+
+impl Error for OutsidePath {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Going down a path below a folder, one part at a time, without leaving the folder.
+//!
+//! Each part is opened from the folder before it and never through a link. A link is read and its text is walked like any
+//! other part, so a link that is put in place meanwhile leads out as little as one that was there.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
+use rustix::io::Errno;
+
+use super::{dangling, is_dots, outside_error};
+
+/// The most links on one way, as many as Linux follows.
+const MOST_LINKS: usize = 40;
+/// The most names of a folder that suggestions are made from.
+const MOST_NAMES: usize = 1_000;
+
+/// How a folder on the way is opened: on Linux without the permission to list it, as the system itself does.
+#[cfg(target_os = "linux")]
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::PATH);
+#[cfg(not(target_os = "linux"))]
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+/// How a file is opened: never waiting for a pipe, and never through a link.
+const FILE: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::NOCTTY);
+
+/// What the walk does with links at the end of a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LastLink {
+    Followed,
+    Kept,
+}
+
+/// Opens what stands at a path below a folder.
+pub(super) fn open(folder: &Path, below: &Path) -> io::Result<File> {
+    walk(folder, below, LastLink::Followed, |here, name| openat(here, name, FILE, Mode::empty())).map(File::from)
+}
+
+/// Goes down to a path and opens nothing at its end.
+pub(super) fn look(folder: &Path, below: &Path) -> io::Result<()> {
+    walk(folder, below, LastLink::Followed, |_, _| Ok(()))
+}
+
+/// Whether something stands at a path below a folder.
+pub(super) fn exists(folder: &Path, below: &Path) -> bool {
+    let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
+    walk(folder, below, LastLink::Followed, stat).is_ok()
+}
+
+/// Whether a link stands at a path below a folder.
+pub(super) fn is_link(folder: &Path, below: &Path) -> bool {
+    let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
+    let found = walk(folder, below, LastLink::Kept, stat);
+    found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
+}
+
+/// The names of what stands in a folder below a folder; none if it cannot be read.
+pub(super) fn names(folder: &Path, below: &Path) -> Vec<String> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let listed = walk(folder, below, LastLink::Followed, |here, name| {
+        let opened = openat(here, name, flags, Mode::empty())?;
+        Dir::read_from(opened)
+    });
+    let entries = listed.into_iter().flatten().flatten();
+    let names = entries.map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
+    names.filter(|name| !is_dots(name)).filter_map(|name| name.into_string().ok()).take(MOST_NAMES).collect()
+}
+
+/// Goes down to the last part of a path, and hands that with the folder that it stands in to `last`.
+fn walk<T>(
+    folder: &Path,
+    below: &Path,
+    last_link: LastLink,
+    last: impl FnOnce(BorrowedFd<'_>, &OsStr) -> Result<T, Errno>,
+) -> io::Result<T> {
+    let top = rustix::fs::open(folder, FOLDER, Mode::empty())?;
+    let mut folders: Vec<OwnedFd> = Vec::new();
+    let mut ahead = Vec::new();
+    add_parts(below, &mut ahead)?;
+    let (mut links, mut hangs) = (0, false);
+    let missing = |hangs: bool, error: Errno| match error {
+        Errno::NOENT if hangs => dangling(),
+        error => error.into(),
+    };
+    let name = loop {
+        let Some(part) = ahead.pop() else { break OsString::from(".") };
+        if part == ".." {
+            folders.pop().ok_or_else(outside_error)?;
+            continue;
+        }
+        let here = folders.last().unwrap_or(&top);
+        if last_link == LastLink::Kept && ahead.is_empty() {
+            break part;
+        }
+        match readlinkat(here, &part, Vec::new()) {
+            Ok(target) => {
+                links += 1;
+                if links > MOST_LINKS {
+                    return Err(Errno::LOOP.into());
+                }
+                hangs |= ahead.is_empty();
+                let target = Path::new(OsStr::from_bytes(target.as_bytes()));
+                let within = match target.is_absolute() {
+                    true => {
+                        folders.clear();
+                        target.strip_prefix(folder).map_err(|_| outside_error())?
+                    }
+                    false => target,
+                };
+                add_parts(within, &mut ahead)?;
+            }
+            // No link.
+            Err(Errno::INVAL) if ahead.is_empty() => break part,
+            Err(Errno::INVAL) => {
+                let next = openat(here, &part, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+                folders.push(next.map_err(|error| missing(hangs, error))?);
+            }
+            Err(error) => return Err(missing(hangs, error)),
+        }
+    };
+    let here = folders.last().unwrap_or(&top);
+    last(here.as_fd(), &name).map_err(|error| match error {
+        // A link took the place of the file a moment ago.
+        Errno::LOOP => outside_error(),
+        error => missing(hangs, error),
+    })
+}
+
+/// Puts the parts of a path before those that are ahead already.
+fn add_parts(path: &Path, ahead: &mut Vec<OsString>) -> io::Result<()> {
+    for part in path.components().rev() {
+        match part {
+            Component::Normal(name) => ahead.push(name.to_owned()),
+            Component::ParentDir => ahead.push("..".into()),
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return Err(outside_error()),
+        }
+    }
+    Ok(())
+}
