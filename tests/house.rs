@@ -1,5 +1,7 @@
 //! The house plan of `src`: who may use whom, and how large a file may grow.
 
+mod opened_files;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

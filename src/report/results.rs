@@ -85,6 +85,8 @@ pub async fn write_file(
         }
         file.sync_all().map_err(failed)?;
         failpoint::pass("results.written");
+        // Something else may have taken the place meanwhile.
+        target.judge().map_err(ResultsError::InTheWay)?;
         fs::rename(&temporary, &path).and_then(|()| private::sync_entry(&path)).map_err(failed)?;
         failpoint::pass("results.renamed");
         Ok(figures)

@@ -198,7 +198,7 @@ fn no_argument_leads_out_of_the_folder() {
     }
     // Nor does a campaign of the folder whose list lies elsewhere.
     for tool in ["preview_campaign", "plan_campaign"] {
-        for name in ["outside", "linked"] {
+        for name in ["outside.yaml", "linked.yaml"] {
             let result = connector.call(tool, &json!({ "campaign": name }));
             let error = told(&result);
             assert_eq!(error["code"], "campaign_refused", "{tool} {name}: {result}");

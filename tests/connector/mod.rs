@@ -8,6 +8,7 @@ mod clients;
 mod door;
 mod entries;
 mod hostile;
+mod paths;
 mod policy;
 mod programs;
 mod protocol;

@@ -8,6 +8,7 @@ mod forms;
 mod lists;
 mod loopback;
 mod messages;
+mod outside;
 mod pipes;
 mod profiles;
 mod replaced;

@@ -1,0 +1,130 @@
+//! Who may open files: a path that a campaign names is resolved and opened by `manifest/campaign_paths` alone.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::{code, files, is_test, names_word, source};
+
+/// The rooms that know campaigns, or what a campaign names.
+const ROOMS: [&str; 9] =
+    ["manifest", "audience", "message", "check", "delivery", "report", "notify", "runs", "connector"];
+
+/// Words without which no file is opened and nothing is learned of one.
+const WORDS: [&str; 15] = [
+    "fs",
+    "regular_file",
+    "rustix",
+    "exists",
+    "try_exists",
+    "is_file",
+    "is_dir",
+    "is_symlink",
+    "metadata",
+    "symlink_metadata",
+    "canonicalize",
+    "read_dir",
+    "read_link",
+    "from_path",
+    "open_workbook",
+];
+
+/// Files of those rooms that name such words, and what they open. None of it is a path that a campaign names.
+const OPENING: [(&str, &[&str], &str); 27] = [
+    ("audience/decoding/spool.rs", &["fs", "metadata"], "a temporary file without a name"),
+    ("audience/workbook/rows.rs", &["fs"], "the same"),
+    ("connector/campaigns/folder.rs", &["canonicalize"], "the folder of the operator"),
+    ("manifest/campaign_paths/mod.rs", &["fs", "regular_file", "exists", "canonicalize"], "the one place"),
+    ("manifest/campaign_paths/walk.rs", &["fs", "rustix", "exists"], "the one place"),
+    (
+        "manifest/campaign_paths/walk_by_path.rs",
+        &["fs", "exists", "is_symlink", "canonicalize", "read_dir", "read_link"],
+        "the one place, on other systems",
+    ),
+    ("manifest/file.rs", &["fs", "is_file", "read_dir"], "names beside a file that is missing, for suggestions"),
+    ("manifest/profile/key_source.rs", &["fs", "regular_file", "metadata"], "a secret, by a path that was resolved"),
+    ("manifest/profile/load.rs", &["exists"], "the file of the profiles"),
+    ("manifest/text_folders.rs", &["fs", "regular_file"], "a text that a person names as an argument"),
+    ("notify/command.rs", &["fs"], "a test"),
+    ("report/effect/purchases.rs", &["fs", "regular_file"], "an argument of a person"),
+    ("report/results.rs", &["fs"], "results that are written, at a place that was judged"),
+    (
+        "report/target.rs",
+        &["fs", "is_file", "is_dir", "metadata", "symlink_metadata", "canonicalize"],
+        "whether results may be written there, once the reach allows it",
+    ),
+    ("report/workbook.rs", &["fs"], "results that are written"),
+    ("runs/campaign_files.rs", &["fs", "canonicalize", "read_dir"], "the names of a folder's files"),
+    ("runs/fetch/command.rs", &["rustix"], "the process of a program"),
+    ("runs/fetch/spool.rs", &["fs", "read_dir"], "the state folder"),
+    ("runs/find.rs", &["is_file"], "an argument of a person"),
+    ("runs/forget.rs", &["fs", "metadata"], "results of earlier runs, by the ledger"),
+    ("runs/forgotten.rs", &["fs"], "the state folder"),
+    ("runs/list.rs", &["regular_file"], "a list that was fetched, in the state folder"),
+    ("runs/lost.rs", &["fs", "exists"], "results that a person has put aside"),
+    ("runs/opt_out_file.rs", &["regular_file"], "an argument of a person"),
+    ("runs/profiles.rs", &["exists"], "the file of the profiles"),
+    ("runs/row_choice.rs", &["regular_file"], "an argument of a person"),
+    ("runs/whose.rs", &["exists", "canonicalize"], "the campaign file of a run, by the ledger"),
+];
+
+/// Files of `manifest` that keep a plain path, and whose. A path of a campaign is a `CampaignPath`.
+const PLAIN_PATHS: [(&str, &str); 8] = [
+    ("manifest/campaign.rs", "the campaign file itself"),
+    ("manifest/campaign_paths/mod.rs", "the one place"),
+    ("manifest/campaign_paths/walk_by_path.rs", "the one place"),
+    ("manifest/profile/gateways.rs", "the file of the profiles"),
+    ("manifest/profile/key_source.rs", "a secret, by a path that was resolved"),
+    ("manifest/profile/search.rs", "the files of the profiles"),
+    ("manifest/recipients.rs", "the folder in which a program of a person works"),
+    ("manifest/text_folders.rs", "a text as it is shown"),
+];
+
+/// The code of each file of some rooms by its path in `src`, tests aside.
+fn code_of(rooms: &[&str]) -> Vec<(String, String)> {
+    let files = rooms.iter().flat_map(|room| files(&source().join(room))).filter(|file| !is_test(file));
+    let read = files.map(|file| {
+        let within = file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned();
+        (within, code(&fs::read_to_string(&file).expect("a file")))
+    });
+    read.collect()
+}
+
+fn named<'w>(code: &str, words: &[&'w str]) -> BTreeSet<&'w str> {
+    let lines = || code.lines().map(|line| line.split("//").next().unwrap_or_default());
+    words.iter().filter(|word| lines().any(|line| names_word(line, word))).copied().collect()
+}
+
+#[test]
+fn only_one_module_opens_paths_that_a_campaign_names() {
+    let mut seen = BTreeSet::new();
+    for (file, code) in code_of(&ROOMS) {
+        let words = named(&code, &WORDS);
+        let listed = OPENING.iter().find(|(name, _, _)| *name == file);
+        let known: BTreeSet<&str> = listed.iter().flat_map(|(_, words, _)| words.iter().copied()).collect();
+        let advice = "open paths of a campaign by `CampaignPath`, or list here what else is opened";
+        assert_eq!(words, known, "`{file}` names other words of files than it is listed with: {advice}");
+        seen.extend(listed.map(|(name, _, _)| *name));
+    }
+    assert_eq!(seen.len(), OPENING.len(), "a file is listed here and gone");
+}
+
+#[test]
+fn keys_of_a_campaign_keep_no_plain_path() {
+    let found: BTreeSet<String> = code_of(&["manifest"])
+        .into_iter()
+        .filter(|(_, code)| names_word(code, "PathBuf"))
+        .map(|(file, _)| file)
+        .collect();
+    let listed: BTreeSet<String> = PLAIN_PATHS.iter().map(|(file, _)| (*file).to_owned()).collect();
+    assert_eq!(found, listed, "resolve what a key names by `CampaignPaths`, and keep it as a `CampaignPath`");
+}
+
+#[test]
+fn the_connector_loads_campaigns_within_its_folder() {
+    for (file, code) in code_of(&["connector"]) {
+        for word in ["load_campaign", "Anywhere", "anywhere"] {
+            assert!(!names_word(&code, word), "{file} names `{word}`");
+        }
+        assert!(!code.contains("Inputs::load("), "{file} loads a campaign with any reach");
+    }
+}
