@@ -212,6 +212,10 @@ fn explain(error: Error, options: &Options) -> Explanation {
             exit::STOPPED,
             format!("as many messages as an hour may have were sent; the next from {next:.0} on"),
         ),
+        Error::TooManyQuestions { wait } => {
+            let seconds = wait.as_secs() + 1;
+            Explanation::new(exit::STOPPED, format!("too many questions to the gateway; try again in {seconds} s"))
+        }
         Error::NoCampaign(single) => Explanation::wrong(format!(
             "a {} is not a campaign and is never repeated by itself; `campaign gateway --help` tells how to ask anew",
             single.name()

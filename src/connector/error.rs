@@ -176,6 +176,7 @@ impl From<Error> for ToolError {
     fn from(error: Error) -> Self {
         match error {
             Error::Unanswered { failure, .. } => failure.into(),
+            Error::TooManyQuestions { wait } => Self::rate_limited(Some(wait)),
             Error::HostChanged { .. } => {
                 Self::new("gateway_changed", "the gateway's address changed since it was trusted")
                     .how_to("its operator has to trust the new address first")

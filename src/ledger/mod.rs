@@ -31,6 +31,7 @@ mod pack;
 mod parts;
 mod plans;
 mod postgres;
+mod question_pace;
 mod receipts;
 mod record;
 mod row_events;
@@ -64,6 +65,7 @@ pub use pace::{AccountPace, Reservation, Wait, WaitReason, halved, recovered};
 pub use parts::Parts;
 pub use plans::{Approval, ApprovalUse, KeptApproval, Plan, Plans};
 pub use postgres::{NoPostgresAddress, PostgresAddress, PostgresLedger};
+pub use question_pace::QuestionTurn;
 pub use receipts::{KeptReceipt, NewReceipt, ReceiptWalk, Receipts, Reception, RowReceipts};
 pub use record::{
     Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, NewRun, Origin, Ownership, Permit, Progress, Run,
@@ -207,6 +209,10 @@ pub trait Ledger:
 
     /// Takes room for `count` questions from the account's pace, and tells how long to wait.
     fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait>;
+
+    /// Takes room for one question of an assistant, if it leaves within `longest`. While messages are sent through the
+    /// account, all such questions together have a tenth of its rate.
+    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionTurn>;
 
     /// The envelopes of a run without their rows, in the order of their numbers.
     fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;

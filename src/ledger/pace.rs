@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 /// Microseconds in a second.
-const SECOND: i64 = 1_000_000;
+pub(super) const SECOND: i64 = 1_000_000;
 /// The longest that a gateway can have everybody wait; a longer wish stops the run.
 const LONGEST_ASKED: i64 = 600 * SECOND;
 /// The pace is never slowed to less than this share of the allowance.
@@ -126,13 +126,13 @@ impl AccountPace {
     }
 
     /// The share of the allowance at `now`.
-    fn share_at(self, now: i64) -> f64 {
+    pub(super) fn share_at(self, now: i64) -> f64 {
         let since = u64::try_from(now - self.slowed_at).unwrap_or(0);
         recovered(self.share, Duration::from_micros(since))
     }
 
     /// The pace as it is written at `now`. A clock that was set back moves everything with it, as if no time had passed.
-    fn at(self, now: i64) -> Self {
+    pub(super) fn at(self, now: i64) -> Self {
         let set_back = (self.written_at - now).max(0);
         Self {
             next_free: self.next_free - set_back,
@@ -156,7 +156,7 @@ pub fn recovered(share: f64, after: Duration) -> f64 {
     (share + after.as_secs_f64() / 600.0).min(1.0)
 }
 
-fn spacing(count: u32, rate: f64) -> i64 {
+pub(super) fn spacing(count: u32, rate: f64) -> i64 {
     (f64::from(count) * SECOND as f64 / rate).ceil() as i64
 }
 

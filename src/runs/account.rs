@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+use super::question_queue::QuestionQueue;
 use super::{Adapters, Error, Event, Observer, check_host, key_of};
 use crate::domain::Endpoint;
 use crate::gateway::{Address, FailureCause, Inquiry, InquiryFailure, JsonApi, Rules};
-use crate::ledger::{Allowance, Ledger};
+use crate::ledger::{Allowance, Ledger, Wait};
 use crate::manifest::Profile;
 
 /// How long after a refused connection a question is asked once more.
@@ -22,6 +23,8 @@ const LONG: Duration = Duration::from_secs(1);
 type BothAnswers<A, B> = Result<(Result<A, InquiryFailure>, Result<B, InquiryFailure>), InquiryFailure>;
 
 /// The way to the account of a profile, for callers who bring the key themselves.
+///
+/// Their questions take a small part of the account's rate while messages are sent through it.
 pub struct KeylessAccount(Account);
 
 impl KeylessAccount {
@@ -31,15 +34,16 @@ impl KeylessAccount {
     /// When the host has changed, or the ledger cannot be read.
     pub async fn of(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
         check_host(adapters.ledger.as_ref(), profile).await?;
-        Account::opened_by(SecretString::default(), adapters, profile, timeout).map(Self)
+        let account = Account::opened_by(SecretString::default(), adapters, profile, timeout)?;
+        Ok(Self(Account { queue: Some(Arc::default()), ..account }))
     }
 
     /// The account as this key opens it; connections are shared with all others.
     #[must_use]
     pub fn with_key(&self, key: SecretString) -> Account {
-        let Account { profile, api, ledger, observer } = &self.0;
+        let Account { profile, api, ledger, observer, queue } = &self.0;
         let (ledger, observer) = (Arc::clone(ledger), Arc::clone(observer));
-        Account { profile: profile.clone(), api: api.with_key(key), ledger, observer }
+        Account { profile: profile.clone(), api: api.with_key(key), ledger, observer, queue: queue.clone() }
     }
 
     /// The profile.
@@ -62,6 +66,8 @@ pub struct Account {
     api: JsonApi,
     ledger: Arc<dyn Ledger>,
     observer: Observer,
+    /// Where questions wait that must not slow messages; nothing for those of an operator.
+    queue: Option<Arc<QuestionQueue>>,
 }
 
 impl Account {
@@ -90,7 +96,7 @@ impl Account {
         let rules = Rules { trust_status: profile.trust_status.clone(), fatal_errors: Vec::new() };
         let api = (adapters.connect)(&address, Endpoint::Sync, key, rules).map_err(Error::Client)?;
         let (ledger, observer) = (Arc::clone(&adapters.ledger), Arc::clone(&adapters.observer));
-        Ok(Self { profile: profile.clone(), api, ledger, observer })
+        Ok(Self { profile: profile.clone(), api, ledger, observer, queue: None })
     }
 
     /// Asks for one thing, or orders one.
@@ -144,7 +150,7 @@ impl Account {
         ask: impl Fn() -> F,
     ) -> Result<Result<T, InquiryFailure>, Error> {
         let allowance = Self::allowance_of(&self.profile);
-        let wait = self.ledger.reserve(&allowance, count).await?;
+        let wait = self.room(&allowance, count).await?;
         if wait.time > LONG {
             (self.observer)(Event::WaitingToAsk(wait));
         }
@@ -158,6 +164,16 @@ impl Account {
             self.ledger.slow_down(&allowance.name, wait.filter(|wait| *wait <= LONGEST_WAIT)).await?;
         }
         Ok(answer)
+    }
+
+    /// Takes room for questions from the account's rate.
+    async fn room(&self, allowance: &Allowance, count: u32) -> Result<Wait, Error> {
+        let Some(queue) = &self.queue else { return Ok(self.ledger.reserve(allowance, count).await?) };
+        let mut wait = Wait::NONE;
+        for _ in 0..count {
+            wait = queue.room(self.ledger.as_ref(), allowance).await?;
+        }
+        Ok(wait)
     }
 
     fn allowance_of(profile: &Profile) -> Allowance {

@@ -1,6 +1,7 @@
 //! Why something was not done. Surfaces find the words.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -76,6 +77,11 @@ pub enum Error {
     TooManyThisHour {
         /// When the next may be sent.
         next: Timestamp,
+    },
+    /// The questions that may be asked beside messages are used up.
+    TooManyQuestions {
+        /// How long another one would wait.
+        wait: Duration,
     },
     /// The built-in sandbox has no account that could be asked.
     SandboxAccount,

@@ -55,6 +55,7 @@ mod policy;
 mod poll;
 mod profiles;
 mod purge;
+mod question_queue;
 mod receive;
 mod reconcile;
 mod reconcile_run;

@@ -18,9 +18,9 @@ use crate::ledger::{
     AccountPace, Additions, Allowance, ApprovalRules, AskedRow, BlockRequest, Claim, Contacts, Copies, Drawn,
     EntryRemoval, EnvelopeRecord, EnvelopeSummary, Hold, Intent, KeptApprovalRule, Lease, Ledger, LedgerError,
     LedgerFuture, LeftOut, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification,
-    NotificationQueue, NumberSet, OptOut, OptOuts, OptedOut, Origin, Ownership, Permit, Receipts, Reception, Removal,
-    RetryOrder, RowEvent, RowReceipts, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StateCounts,
-    StrayCopies, SuppressionList, Told, Upkeep, Wait,
+    NotificationQueue, NumberSet, OptOut, OptOuts, OptedOut, Origin, Ownership, Permit, QuestionTurn, Receipts,
+    Reception, Removal, RetryOrder, RowEvent, RowReceipts, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun,
+    StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -122,7 +122,7 @@ impl Upkeep for ProcessLedger {
     }
 
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
-        Box::pin(self.read(|contents| contents.paces.clone().into_iter().collect()))
+        Box::pin(self.read(|contents| contents.account_paces()))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -279,6 +279,10 @@ impl Ledger for ProcessLedger {
 
     fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
         Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve(now, account, count))).await })
+    }
+
+    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionTurn> {
+        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_question(now, account, longest))).await })
     }
 
     fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::scene::*;
 use crate::domain::{Chain, OperationKind};
-use crate::ledger::{Allowance, EnvelopeRecord, Intent, Ledger, Permit, Settlement, State, Wait, Walk};
+use crate::ledger::{Allowance, EnvelopeRecord, Intent, Ledger, Permit, QuestionTurn, Settlement, State, Wait, Walk};
 
 pub(super) async fn an_intent_needs_the_lease_and_no_request_to_stop<L: Ledger>(scene: Scene<L>) {
     assert_eq!(scene.begin(1, scene.mine).await, granted(1));
@@ -57,6 +57,24 @@ pub(super) async fn a_rated_account_makes_the_next_envelope_wait_whoever_sends_i
     );
     scene.ledger.slow_down("other", Some(Duration::from_secs(60))).await.unwrap();
     assert!(scene.ledger.reserve(&Allowance::new("other", None), 1).await.unwrap().time > Duration::from_secs(59));
+}
+
+pub(super) async fn questions_leave_the_rate_of_an_account_to_its_messages<L: Ledger>(scene: Scene<L>) {
+    let (account, longest) = (Allowance::new("account", Some(0.5)), Duration::from_secs(5));
+    let ask = async |account: &Allowance| scene.ledger.reserve_question(account, longest).await.unwrap();
+    scene.ledger.reserve(&account, 1).await.unwrap();
+    let QuestionTurn::Granted { wait, next } = ask(&account).await else { panic!("no room") };
+    assert!(wait.time <= Duration::from_secs(2), "{wait:?} behind one message");
+    assert_eq!(next, Duration::from_secs(20), "a tenth of 0.5/s");
+    let QuestionTurn::Later(wait) = ask(&account).await else { panic!("a second question") };
+    assert!(wait > Duration::from_secs(10) && wait <= next, "{wait:?}");
+    assert!(scene.ledger.reserve(&account, 1).await.unwrap().time <= Duration::from_secs(4), "one question is ahead");
+    let told = scene.ledger.paces().await.unwrap();
+    assert_eq!((told.len(), told[0].0.as_str(), told[0].1.taken), (1, "account", 3), "questions are no account");
+    let idle = Allowance::new("idle", Some(1_000.0));
+    let turn = ask(&idle).await;
+    assert!(matches!(turn, QuestionTurn::Granted { next, .. } if next == Duration::from_millis(1)), "{turn:?}");
+    assert!(matches!(ask(&Allowance::new("other", None)).await, QuestionTurn::Granted { .. }));
 }
 
 pub(super) async fn a_walk_meets_every_envelope_once_and_in_order<L: Ledger>(scene: Scene<L>) {

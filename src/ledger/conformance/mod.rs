@@ -106,6 +106,7 @@ promises! {
         an_answer_that_comes_after_the_end_of_a_run_is_counted,
         the_body_of_an_answer_is_kept_until_a_later_one_has_another,
         a_rated_account_makes_the_next_envelope_wait_whoever_sends_it,
+        questions_leave_the_rate_of_an_account_to_its_messages,
         what_would_leave_too_late_by_its_slot_is_not_recorded_and_takes_none,
         a_walk_meets_every_envelope_once_and_in_order,
         every_envelope_has_a_number_of_its_own_whoever_begins_it,

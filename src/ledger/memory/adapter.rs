@@ -16,8 +16,9 @@ use crate::domain::{Cap, LOOPBACK, MessageId};
 use crate::ledger::{
     AccountPace, Allowance, AskedRow, Block, BlockRequest, Claim, Contacts, Copies, Drawn, EnvelopeRecord,
     EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification,
-    NewRowEvent, NewRun, Notification, NotificationQueue, NumberSet, Origin, Ownership, Permit, RetryOrder, RowEvent,
-    Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Told, Upkeep, Wait, hold,
+    NewRowEvent, NewRun, Notification, NotificationQueue, NumberSet, Origin, Ownership, Permit, QuestionTurn,
+    RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Told, Upkeep, Wait,
+    hold,
 };
 
 /// The ledger in memory.
@@ -125,7 +126,7 @@ impl Upkeep for MemoryLedger {
     }
 
     fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
-        self.look(|contents| contents.paces.iter().map(|(name, pace)| (name.clone(), *pace)).collect())
+        self.look(|contents| contents.account_paces())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -265,6 +266,10 @@ impl Ledger for MemoryLedger {
 
     fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
         self.change(move |contents, now| Ok(contents.reserve(now, account, count)))
+    }
+
+    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionTurn> {
+        self.change(move |contents, now| Ok(contents.reserve_question(now, account, longest)))
     }
 
     fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {

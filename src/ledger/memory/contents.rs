@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use roaring::RoaringTreemap;
@@ -17,8 +16,8 @@ use super::suppression::OptOutList;
 use crate::domain::{IdRange, LOOPBACK, MessageId, Row};
 use crate::ledger::rules::{candidates, held, late, leaves, next_draw, next_rows, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, Allowance, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, Drawn, EnvelopeRecord, Epoch, Hold,
-    Intent, KeptApprovalRule, Lease, LedgerError, NewRowEvent, NewRun, NumberSet, OPTED_OUT, Origin, Ownership, Permit,
+    AccountPace, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, Drawn, EnvelopeRecord, Epoch, Hold, Intent,
+    KeptApprovalRule, Lease, LedgerError, NewRowEvent, NewRun, NumberSet, OPTED_OUT, Origin, Ownership, Permit,
     Progress, RetryOrder, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, State, Wait,
 };
 
@@ -273,19 +272,6 @@ impl Contents {
 
     pub(crate) fn settle(&mut self, now: i64, settlement: Settlement) -> Result<(), LedgerError> {
         self.book_mut(settlement.run)?.settle(instant(now)?, settlement)
-    }
-
-    pub(crate) fn slow_down(&mut self, now: i64, account: &str, wait: Option<Duration>) -> Result<(), LedgerError> {
-        let pace = self.paces.entry(account.to_owned()).or_default();
-        *pace = pace.slowed(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
-        Ok(())
-    }
-
-    pub(crate) fn reserve(&mut self, now: i64, account: &Allowance, count: u32) -> Wait {
-        let pace = self.paces.entry(account.name.to_string()).or_default();
-        let reservation = pace.reserve(now, count, account.rate);
-        *pace = reservation.pace;
-        reservation.wait
     }
 
     pub(crate) fn record(

@@ -10,6 +10,7 @@ mod contents;
 mod copies;
 mod forgetting;
 mod notifications;
+mod pace;
 mod plans;
 mod receipts;
 mod schedules;

@@ -7,7 +7,8 @@ use sqlx::Row as _;
 use super::change::{Failure, Now};
 use super::dialect::{Connection, Record};
 use super::statement::query;
-use crate::ledger::{AccountPace, Allowance, Wait};
+use crate::ledger::question_pace::{QuestionPace, is_of_questions, questions_of};
+use crate::ledger::{AccountPace, Allowance, QuestionTurn, Wait};
 
 /// Takes room from the account's pace.
 pub(super) async fn reserve(
@@ -22,6 +23,28 @@ pub(super) async fn reserve(
         store(connection, &account.name, reservation.pace).await?;
     }
     Ok(reservation.wait)
+}
+
+/// Takes room for a question of an assistant, if there is some.
+pub(super) async fn reserve_question(
+    connection: &mut Connection,
+    now: Now,
+    account: &Allowance,
+    longest: Duration,
+) -> Result<QuestionTurn, Failure> {
+    let questions = questions_of(&account.name);
+    let before = QuestionPace {
+        account: pace(connection, &account.name).await?,
+        questions: pace(connection, &questions).await?,
+    };
+    let (after, turn) = before.reserve(now.0, account.rate, longest);
+    if after.account != before.account {
+        store(connection, &account.name, after.account).await?;
+    }
+    if after.questions != before.questions {
+        store(connection, &questions, after.questions).await?;
+    }
+    Ok(turn)
 }
 
 pub(super) async fn slow_down(
@@ -40,7 +63,14 @@ pub(super) async fn all(reader: &mut Connection) -> Result<Vec<(String, AccountP
     let all =
         "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken, name FROM accounts ORDER BY name";
     let rows = query(all).fetch_all(reader).await?;
-    rows.iter().map(|row| Ok((row.try_get("name")?, read(row)?))).collect()
+    let mut paces = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let name: String = row.try_get("name")?;
+        if !is_of_questions(&name) {
+            paces.push((name, read(row)?));
+        }
+    }
+    Ok(paces)
 }
 
 /// The pace of an account.

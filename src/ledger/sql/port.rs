@@ -21,8 +21,8 @@ use crate::ledger::rules::held;
 use crate::ledger::{
     Allowance, AskedRow, Block, BlockRequest, Claim, Copies, DamagedRun, Drawn, EnvelopeRecord, EnvelopeSummary, Epoch,
     Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, NumberSet, Origin,
-    Ownership, Permit, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies,
-    Wait, hold,
+    Ownership, Permit, QuestionTurn, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun,
+    StrayCopies, Wait, hold,
 };
 
 impl Ledger for Adapter {
@@ -178,6 +178,14 @@ impl Ledger for Adapter {
         Box::pin(self.write(move |connection, now| {
             let account = account.clone();
             Box::pin(async move { pace::reserve(connection, now, &account, count).await })
+        }))
+    }
+
+    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionTurn> {
+        let account = account.clone();
+        Box::pin(self.write(move |connection, now| {
+            let account = account.clone();
+            Box::pin(async move { pace::reserve_question(connection, now, &account, longest).await })
         }))
     }
 
