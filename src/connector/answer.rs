@@ -120,6 +120,7 @@ async fn run(
     let caller = Caller {
         account: connector.account.with_key(key.clone()),
         key,
+        access: &connector.access,
         adapters: &connector.adapters,
         campaigns: connector.campaigns.as_ref(),
         interrupt: connector.interrupt.clone(),

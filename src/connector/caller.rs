@@ -6,13 +6,14 @@ use secrecy::SecretString;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::access::Access;
 use super::approval::Admission;
 use super::campaigns::{Campaigns, OpenFolder};
 use super::error::ToolError;
-use super::sending::Sending;
+use super::sending::{Sending, unsent};
 use crate::delivery::{Interrupt, SingleKind};
-use crate::domain::Phone;
-use crate::gateway::{CreateSmsTemplate, Inquiry, SmsTemplate};
+use crate::domain::{Outcome, Phone};
+use crate::gateway::{CheckKey, CreateSmsTemplate, Inquiry, SmsTemplate};
 use crate::manifest::Destination;
 use crate::runs::{Account, Adapters, EndedSingle, Error, Single, give_approval_back};
 
@@ -20,6 +21,7 @@ use crate::runs::{Account, Adapters, EndedSingle, Error, Single, give_approval_b
 pub(super) struct Caller<'a> {
     pub(super) account: Account,
     pub(super) key: SecretString,
+    pub(super) access: &'a Arc<Access>,
     pub(super) adapters: &'a Adapters,
     pub(super) campaigns: Option<&'a Arc<Campaigns>>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
@@ -30,13 +32,19 @@ pub(super) struct Caller<'a> {
 impl Caller<'_> {
     /// Asks the platform.
     pub(super) async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, ToolError> {
-        Ok(self.account.ask(inquiry).await?)
+        self.access.ask(&self.key, &self.account.profile, self.account.ask(inquiry)).await
+    }
+
+    /// Has the platform accept the key before anything is written, asked or used up for this call.
+    pub(super) async fn prove_key(&self) -> Result<(), ToolError> {
+        self.access.prove(&self.key, &self.account.profile, self.account.ask(&CheckKey)).await
     }
 
     /// Creates an SMS template that was confirmed.
     ///
     /// Where the operator's yes is wanted and not there yet, it waits for that, and whoever called is told so.
     pub(super) async fn create(&self, template: CreateSmsTemplate) -> Result<Result<SmsTemplate, Value>, ToolError> {
+        self.prove_key().await?;
         let mut used = None;
         if let Some(approvals) = self.sending.and_then(|sending| sending.approvals.as_ref()) {
             let CreateSmsTemplate { name, text } = &template;
@@ -55,12 +63,13 @@ impl Caller<'_> {
                     ToolError::new("unknown_outcome", error).how_to("look with sms_templates before you try again")
                 );
             }
-            Err(error) => error,
+            Err(error) => ToolError::from(error),
         };
+        self.access.note_refusal(&self.key, &error);
         if let Some(used) = used {
             give_approval_back(self.adapters.ledger.as_ref(), used).await?;
         }
-        Err(error.into())
+        Err(error)
     }
 
     /// The folder of campaigns, if the caller may see it.
@@ -71,10 +80,17 @@ impl Caller<'_> {
 
     /// Looks a number up, as a row of the run that all lookups share.
     pub(super) async fn look_up(&self, phone: Phone) -> Result<EndedSingle, ToolError> {
+        self.prove_key().await?;
         let destination = Destination::Live(Box::new(self.account.profile.clone()));
         let single = Single::opened_by(self.key.clone(), SingleKind::Lookup, phone, destination);
         // That lookups may be asked for was the operator's decision.
         let ordered = single.ordered(self.adapters.clone()).await?;
-        Ok(ordered.send(self.interrupt.clone()).await?)
+        let ended = ordered.send(self.interrupt.clone()).await?;
+        if let Some(Outcome::NotSent { reason }) = &ended.outcome {
+            let error = unsent(reason, ended.stop.as_ref());
+            self.access.note_refusal(&self.key, &error);
+            return Err(error);
+        }
+        Ok(ended)
     }
 }

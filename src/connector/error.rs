@@ -64,6 +64,11 @@ impl ToolError {
             .how_to("the platform does not know this API key; ask the person who set it up")
     }
 
+    /// Whether the platform refused the key.
+    pub(super) fn is_refused_key(&self) -> bool {
+        self.code == "access_denied"
+    }
+
     /// The same message went to the same number so many seconds ago.
     pub(super) fn repeated(seconds: u64) -> Self {
         let error = format!("the same message went to this number {seconds} s ago, so nothing was sent");

@@ -9,10 +9,12 @@
 //! - `campaigns`: the campaigns of a folder as tools, besides those of the account;
 //! - `approval`: the lock that opens at the operator's terminal;
 //! - `caller`: the account that the key of a call opens; `limits`: how often it may call;
+//! - `access`: what a key may ask before the gateway accepted it; `known_keys`: what the gateway said of keys lately;
 //! - `entry`: what a person writes into a program of an assistant.
 //!
 //! The key of a call goes to the gateway of the profile and nowhere else: it is in no log, no ledger, and gone with the call.
 
+mod access;
 mod answer;
 mod approval;
 mod arguments;
@@ -23,6 +25,7 @@ mod draft;
 mod entry;
 mod error;
 mod http;
+mod known_keys;
 mod limits;
 mod recent;
 mod rpc;
@@ -53,6 +56,7 @@ const LARGEST: usize = 256 * 1024;
 /// A connector to the gateway of a profile.
 pub struct Connector {
     account: KeylessAccount,
+    access: Arc<access::Access>,
     adapters: Adapters,
     /// What it can be asked to do, in the order in which that is listed.
     tools: Vec<tool::ReadyTool>,
@@ -74,8 +78,10 @@ impl Connector {
     ) -> Self {
         let acting = if sending.is_some() { tools::ACTING.as_slice() } else { &[] };
         let tools = tools::READING.iter().chain(acting).map(tool::ReadyTool::of).collect();
+        let access = access::Access::new(account.profile().rate.per_second());
         Self {
             account,
+            access: Arc::new(access),
             adapters,
             tools,
             sending: sending.map(Arc::new),

@@ -66,6 +66,8 @@ impl Caller<'_> {
         let Some(sending) = self.sending else { return Err(ToolError::new("not_allowed", "sending is switched off")) };
         let (phone, id) = (arguments.phone()?, arguments.optional_id()?);
         let content = draft.content().map_err(|problems| ToolError::argument(problems.join("; ")))?;
+        // Before anything is looked up, kept or used up: a key that is not accepted learns and changes nothing.
+        self.prove_key().await?;
         sending.allows(phone)?;
         let confirmed = ConfirmedMessage {
             sending: Arc::clone(sending),
@@ -76,7 +78,12 @@ impl Caller<'_> {
             message: SingleMessage { content, phone, id },
             again: arguments.flag("repeat"),
         };
-        let told = sending.on_their_way.spawn(confirmed.send()).await;
+        let (access, key) = (Arc::clone(self.access), self.key.clone());
+        let told = sending.on_their_way.spawn(async move {
+            let told = confirmed.send().await;
+            told.inspect_err(|error| access.note_refusal(&key, error))
+        });
+        let told = told.await;
         told.unwrap_or_else(|_| Err(ToolError::unknown_outcome(id.map(MessageId::get))))
     }
 }
@@ -178,7 +185,7 @@ fn told(EndedSingle { id, state, skipped, outcome, stop, .. }: &EndedSingle) -> 
 }
 
 /// Why a message surely did not leave.
-fn unsent(reason: &str, stop: Option<&Stop>) -> ToolError {
+pub(super) fn unsent(reason: &str, stop: Option<&Stop>) -> ToolError {
     match stop.map(|stop| stop.kind) {
         Some(StopKind::KeyRefused) => ToolError::key_refused(),
         // The platform took none of it, and said why.

@@ -14,10 +14,10 @@ pub use envelope::{EncodedOperation, Envelope};
 pub use hook::{Hook, HookError, HookSecrets, RunHook};
 pub use hook_test::{HOOK_QUESTION, HookAnswer, ask_hook};
 pub use json_api::{
-    Address, AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
-    DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, JsonApi, JsonApiError, ListSmsTemplates,
-    ListViberTemplates, MessageRecord, Rules, Sender, SmsTemplate, ToldReceipt, UnreadableReceipt, ViberTemplate,
-    Words, encode, read_receipts,
+    Address, AskBalance, AskSenders, AskStatus, Balance, CheckKey, CreateSmsTemplate, CreateViberTemplate,
+    DeleteSmsTemplate, DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, JsonApi, JsonApiError,
+    ListSmsTemplates, ListViberTemplates, MessageRecord, Rules, Sender, SmsTemplate, ToldReceipt, UnreadableReceipt,
+    ViberTemplate, Words, encode, read_receipts,
 };
 #[cfg(test)]
 pub(crate) use json_api::{Exchange, answers, read};

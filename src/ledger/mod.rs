@@ -214,6 +214,9 @@ pub trait Ledger:
     /// account, all such questions together have a tenth of its rate.
     fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionTurn>;
 
+    /// Removes drawn rows from the count of their hour: the gateway did not accept the key that they were drawn for.
+    fn uncount(&self, lease: Lease) -> LedgerFuture<'_, ()>;
+
     /// The envelopes of a run without their rows, in the order of their numbers.
     fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;
 

@@ -247,10 +247,15 @@ impl ConfirmedSingle {
         let observer = Arc::new(move |event| observer(Event::Sending(event)));
         let passes = hours.as_ref().map(|hours| Arc::new(Passes::of_one(Arc::clone(hours))));
         let edges = Edges { ledger, gateway, observer, interrupt, passes };
-        let conditions = conditions(&run, (block.lease, caps), timeout, &destination);
+        let lease = block.lease;
+        let conditions = conditions(&run, (lease, caps), timeout, &destination);
         let SingleEnding { outcome, stopped: stop, skipped } =
             send_single(conditions, edges, encoded.leaving_by(leave_by)).await;
         tracing::info!(run = run.name(), row = row.get(), "asked");
+        if stop.as_ref().is_some_and(|stop| stop.kind == StopKind::KeyRefused) {
+            // The row stays, but whoever brings a key that is not accepted uses up nobody's hour.
+            self.adapters.ledger.uncount(lease).await?;
+        }
         if let Some(sandbox) = connection.into_sandbox() {
             sandbox.stop().await;
         }

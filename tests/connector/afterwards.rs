@@ -37,6 +37,7 @@ fn a_message_whose_connector_was_killed_is_in_doubt_until_the_gateway_is_asked_a
         Some(7 | 8) => accepted(question),
         _ => rejected(question, "Not found"),
     });
+    let gateway = gateway.with_key_checks();
     let connector = Connector::within(campaign().to(1).through(&gateway).write(), &["--allow-send"]);
     connector.post_and_hang_up(&bare("send_sms", &sms(7)), || !gateway.sends().is_empty());
     let Connector { process, folder, .. } = connector;

@@ -49,7 +49,7 @@ fn a_confirmed_message_waits_for_the_operator_who_sees_all_of_it_and_goes_out_on
     asked.shows("type `yes`").types("no");
     asked.finish().exits(2);
     waits(&connector, "send_sms", &sms());
-    assert!(gateway.requests().is_empty());
+    assert!(gateway.sends().is_empty());
     approve(&connector, &digest, &["through local", "380501234567", "OlenaCo", TEXT]);
     connector.folder.campaign(&["approve", &digest]).exits(2).says("is approved already");
     // What the yes was not for waits still.
@@ -66,7 +66,7 @@ fn a_confirmed_message_waits_for_the_operator_who_sees_all_of_it_and_goes_out_on
 
 #[test]
 fn a_yes_is_one_callers_and_stays_good_until_its_message_left() {
-    let gateway = Gateway::answering([Answer::refused("No route")]);
+    let gateway = Gateway::answering([Answer::refused("No route")]).with_key_checks();
     let connector = Connector::start(&gateway, &["--allow-send", "--approve", "--max-sends-per-hour", "2"]);
     let digest = waits(&connector, "send_sms", &sms());
     approve(&connector, &digest, &[TEXT]);
@@ -89,7 +89,7 @@ fn a_yes_is_one_callers_and_stays_good_until_its_message_left() {
 #[test]
 fn a_yes_to_a_template_stays_good_until_it_was_created() {
     let taken = Answer::items(|operation| json!({ "success": true, "data": { "id": 1, "name": operation["name"] } }));
-    let gateway = Gateway::answering([Answer::refused("No route"), taken]);
+    let gateway = Gateway::answering([Answer::refused("No route"), taken]).with_key_checks();
     let connector = locked(&gateway);
     let template = json!({ "name": "Sale", "text": TEXT, "confirm": true });
     approve(&connector, &waits(&connector, "create_sms_template", &template), &["the SMS template Sale", TEXT]);
@@ -114,5 +114,5 @@ fn what_waits_is_in_no_file_and_gone_with_its_connector() {
         assert!(!has(&std::fs::read(&file).expect("a file"), TEXT), "{}", file.display());
     }
     folder.campaign(&["approve", &digest]).exits(2).says("waits no longer");
-    assert!(gateway.requests().is_empty());
+    assert!(gateway.sends().is_empty());
 }

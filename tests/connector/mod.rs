@@ -8,6 +8,7 @@ mod clients;
 mod door;
 mod entries;
 mod hostile;
+mod keys;
 mod paths;
 mod policy;
 mod programs;

@@ -213,7 +213,7 @@ fn the_locks_are_the_same_for_a_program_that_starts_the_connector() {
     let mut client = begin(client.folder, &["--allow-send", "--approve"]);
     assert_eq!(told(&client.ask(&sms(json!("true")))["result"])["refused"], true);
     assert_eq!(told(&client.ask(&sms(json!(true)))["result"])["pending"], true);
-    assert!(gateway.requests().is_empty());
+    assert!(gateway.sends().is_empty());
     let mut client = begin(client.folder, &["--allow-send"]);
     // Who closes its input at once gets the answer all the same, and the message goes once.
     client.say(&sms(json!(true)).to_string());

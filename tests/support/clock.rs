@@ -22,9 +22,7 @@ impl Clock {
 
     /// What a shell does before a process that shows `moment` when it starts.
     pub(crate) fn set_to(&self, moment: Timestamp) -> String {
-        let now = Timestamp::try_from(SystemTime::now()).expect("a moment");
-        let ahead = moment.as_second() - now.as_second();
-        format!("export LD_PRELOAD='{}' CLOCK_AHEAD={ahead}", self.library())
+        format!("export LD_PRELOAD='{}' CLOCK_AHEAD={}", self.library(), seconds_until(moment))
     }
 
     /// What a shell does before a process whose clock goes right until it is [moved](Self::move_on).
@@ -32,8 +30,17 @@ impl Clock {
         format!("export LD_PRELOAD='{}' CLOCK_FILE='{}'", self.library(), self.ahead().display())
     }
 
+    /// Has the clock of processes that run show this moment.
+    pub(crate) fn move_to(&self, moment: Timestamp) {
+        self.put_ahead(seconds_until(moment));
+    }
+
     /// Has so many seconds go by on the clock of processes that run: as when their machine slept.
     pub(crate) fn move_on(&self, seconds: u32) {
+        self.put_ahead(seconds.into());
+    }
+
+    fn put_ahead(&self, seconds: i64) {
         // Never read in the middle of being written.
         let written = self.0.path().join("written");
         std::fs::write(&written, seconds.to_string()).expect("a file");
@@ -47,4 +54,10 @@ impl Clock {
     fn ahead(&self) -> std::path::PathBuf {
         self.0.path().join("ahead")
     }
+}
+
+/// By how many seconds a clock is ahead that shows this moment.
+fn seconds_until(moment: Timestamp) -> i64 {
+    let now = Timestamp::try_from(SystemTime::now()).expect("a moment");
+    moment.as_second() - now.as_second()
 }

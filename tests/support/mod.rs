@@ -31,7 +31,7 @@ pub(crate) use cluster::Cluster;
 pub(crate) use cutter::{Cut, Cutter};
 pub(crate) use draft::{Draft, Reachable, campaign, live, nobody};
 pub(crate) use folder::{Folder, in_files};
-pub(crate) use gateway::{Answer, Gateway, Request, accepted, rejected};
+pub(crate) use gateway::{Answer, Gateway, Request, accepted, denied, rejected, taken};
 pub(crate) use html::{Element, Html};
 pub(crate) use other_hand::{change_ledger, say, with_ledger};
 pub(crate) use pooler::Pooler;

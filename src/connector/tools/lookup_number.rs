@@ -38,8 +38,7 @@ pub(super) const TOOL: Tool = Tool {
                     Ok(json!({ "phone": phone.to_string(), "result": result }))
                 }
                 Some(Outcome::Rejected { error, .. }) => Err(ToolError::new("platform_error", error)),
-                Some(Outcome::NotSent { reason }) => Err(ToolError::new("unreachable", reason)),
-                Some(Outcome::Queued { .. } | Outcome::InDoubt { .. }) | None => {
+                Some(Outcome::Queued { .. } | Outcome::NotSent { .. } | Outcome::InDoubt { .. }) | None => {
                     Err(ToolError::new("unknown_outcome", "the platform did not say what came of the lookup")
                         .how_to("it may have been charged; do not repeat it unless somebody wants that"))
                 }

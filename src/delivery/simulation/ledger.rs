@@ -285,6 +285,10 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_question(now, account, longest))).await })
     }
 
+    fn uncount(&self, lease: Lease) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.uncount(lease)).await })
+    }
+
     fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
         Box::pin(async move { self.read(|contents| contents.book(run).map(Book::summaries)).await.flatten() })
     }

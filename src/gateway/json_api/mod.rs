@@ -27,7 +27,7 @@ pub(crate) use exchange::Exchange;
 pub use http::{Address, JsonApi, JsonApiError};
 pub(super) use http::{cause, is_handshake};
 pub use inquiry::{
-    AskBalance, AskSenders, AskStatus, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
+    AskBalance, AskSenders, AskStatus, Balance, CheckKey, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
     DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, ListSmsTemplates, ListViberTemplates, MessageRecord,
     Sender, SmsTemplate, ViberTemplate,
 };

@@ -272,6 +272,10 @@ impl Ledger for MemoryLedger {
         self.change(move |contents, now| Ok(contents.reserve_question(now, account, longest)))
     }
 
+    fn uncount(&self, lease: Lease) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, _| contents.uncount(lease))
+    }
+
     fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
         self.look(move |contents| contents.book(run).map_or_else(|_| Vec::new(), |book| book.summaries()))
     }

@@ -189,6 +189,16 @@ impl Contents {
         Ok(Ok((book.run.clone(), lease)))
     }
 
+    /// Has a block count for no hour.
+    pub(crate) fn uncount(&mut self, lease: Lease) -> Result<(), LedgerError> {
+        let book = self.book_mut(lease.run)?;
+        let block = book.run.blocks.iter().position(|block| block.rows == lease.rows);
+        if let Some(drawn_at) = block.and_then(|block| book.drawn_at.get_mut(block)) {
+            *drawn_at = i64::MIN;
+        }
+        Ok(())
+    }
+
     /// When blocks were drawn through a profile, the first first.
     fn drawn(&self, shared: &SharedRun) -> Vec<i64> {
         let same = |run: &Run| (&run.campaign, &run.gateway) == (&shared.campaign, &shared.gateway);

@@ -108,6 +108,17 @@ async fn drawn(connection: &mut Connection, now: Now, shared: &SharedRun) -> Res
     Ok(drawn)
 }
 
+/// Has a block count for no hour.
+pub(super) async fn uncount(connection: &mut Connection, lease: Lease) -> Result<(), Failure> {
+    query("UPDATE blocks SET drawn_at = NULL WHERE run = $1 AND first_row = $2 AND epoch = $3")
+        .bind(lease.run.0)
+        .bind(i64::from(lease.rows.first.get()))
+        .bind(lease.epoch.0)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// Takes the blocks of a place where nobody is any more: what was begun of them is in doubt from here on.
 async fn give_up(connection: &mut Connection, now: Now, shared: &SharedRun, place: u32) -> Result<(), Failure> {
     let blocks = query(

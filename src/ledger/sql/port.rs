@@ -189,6 +189,10 @@ impl Ledger for Adapter {
         }))
     }
 
+    fn uncount(&self, lease: Lease) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(blocks::uncount(connection, lease))))
+    }
+
     fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
         Box::pin(async move { look!(self, envelopes::summaries, run) })
     }

@@ -47,6 +47,14 @@ impl Answer {
         Self::with(move |request| envelope(request.operations().iter().map(&item).collect()))
     }
 
+    /// Requests with one of these keys are taken, and all others are denied.
+    pub(crate) fn for_keys(keys: &'static [&'static str]) -> Self {
+        Self::with(move |request| match keys.iter().any(|key| request.json()["auth"] == *key) {
+            true => taken(request),
+            false => denied(),
+        })
+    }
+
     /// The envelope is refused with this error (contract 7).
     pub(crate) fn refused(error: &str) -> Self {
         Self::json(json!({ "success": false, "error": error }))
@@ -108,8 +116,13 @@ fn envelope(items: Vec<Value>) -> Value {
     json!({ "success": true, "data": items })
 }
 
+/// The answer to an envelope whose key is not known (contract 7).
+pub(crate) fn denied() -> Value {
+    json!({ "success": false, "error": "Access denied" })
+}
+
 /// The answer to an envelope that was taken, by endpoint (contract 4.1 and 4.2).
-fn taken(request: &Request) -> Value {
+pub(crate) fn taken(request: &Request) -> Value {
     match request.path() {
         "/v1/json" => json!({ "success": true, "request_id": "cf-ray-8d5e2f-KBP" }),
         _ => envelope(request.operations().iter().map(accepted).collect()),

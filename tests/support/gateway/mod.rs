@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-pub(crate) use answer::{Answer, accepted, rejected};
+pub(crate) use answer::{Answer, accepted, denied, rejected, taken};
 pub(crate) use request::Request;
 
 use super::draft::Reachable;
@@ -32,6 +32,8 @@ struct Desk {
     script: Mutex<VecDeque<Arc<Answer>>>,
     /// The answer once the script is through.
     afterwards: Arc<Answer>,
+    /// Whether checks of a key are answered apart from the script.
+    checks_keys: AtomicBool,
     /// The answer to questions about the status of messages.
     statuses: Mutex<Arc<Answer>>,
     requests: Mutex<Vec<Request>>,
@@ -63,6 +65,7 @@ impl Gateway {
         let desk = Arc::new(Desk {
             script: Mutex::new(script.into_iter().map(Arc::new).collect()),
             afterwards: Arc::new(afterwards),
+            checks_keys: AtomicBool::new(false),
             statuses: Mutex::new(Arc::new(Answer::items(accepted))),
             requests: Mutex::default(),
             closed: AtomicBool::new(false),
@@ -92,6 +95,12 @@ impl Gateway {
         self
     }
 
+    /// The same, which accepts every key that is checked by a question, and uses up no answer of its script by that.
+    pub(crate) fn with_key_checks(self) -> Self {
+        self.desk.checks_keys.store(true, Ordering::SeqCst);
+        self
+    }
+
     /// Every request that was read, whole, in the order in which they came.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.desk.requests.lock().expect("the requests").clone()
@@ -102,9 +111,9 @@ impl Gateway {
         self.desk.release();
     }
 
-    /// The requests that carry messages: all but questions about their status.
+    /// The requests that carry messages: all but questions about their status and about the balance.
     pub(crate) fn sends(&self) -> Vec<Request> {
-        self.requests().into_iter().filter(|request| !request.asks()).collect()
+        self.requests().into_iter().filter(|request| !request.asks() && !request.asks_balance()).collect()
     }
 
     /// The numbers that were sent to, in the order in which they came.

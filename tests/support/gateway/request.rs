@@ -63,6 +63,12 @@ impl Request {
         self.operations().iter().filter_map(|operation| operation["phone"].as_u64()).collect()
     }
 
+    /// Whether it only asks for the balance, as for a check of its key.
+    pub(crate) fn asks_balance(&self) -> bool {
+        let operations = self.operations();
+        !operations.is_empty() && operations.iter().all(|operation| operation["type"] == "balance")
+    }
+
     /// Whether it only asks about the status of messages.
     pub(crate) fn asks(&self) -> bool {
         let operations = self.operations();

@@ -21,6 +21,23 @@ pub struct Balance {
 #[derive(Clone, Copy, Debug)]
 pub struct AskBalance;
 
+/// Asks for the balance to learn whether the gateway accepts the key; any answer to the question will do.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckKey;
+
+impl Inquiry for CheckKey {
+    type Answer = ();
+    const READS_ONLY: bool = true;
+
+    fn operation(&self) -> Value {
+        AskBalance.operation()
+    }
+
+    fn read(&self, _payload: Option<&RawValue>, _words: &Words<'_>) -> Result<(), &'static str> {
+        Ok(())
+    }
+}
+
 #[derive(Deserialize)]
 struct Record<'a> {
     #[serde(borrow)]

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use super::Words;
 
-pub use balance::{AskBalance, Balance};
+pub use balance::{AskBalance, Balance, CheckKey};
 pub use failure::{FailureCause, InquiryFailure};
 pub use senders::{AskSenders, Sender};
 pub use sms_templates::{CreateSmsTemplate, DeleteSmsTemplate, ListSmsTemplates, SmsTemplate};

@@ -1,0 +1,169 @@
+//! Keys that the gateway does not accept: a call with one changes nothing, and slows nobody.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::stdio::Conversation;
+use super::{Connector, bare, folder_of, told};
+use crate::support::{Answer, Folder, Gateway, KEY, KEY_VARIABLE, campaign, denied, taken};
+
+const PHONE: u64 = 380_501_234_567;
+
+/// A confirmed call of each tool that costs something or changes the account.
+fn calls() -> [(&'static str, Value); 6] {
+    let (link, image) = ("https://shop.example", "https://cdn.example/a.png");
+    let chain = json!({ "message": "Hi", "signature": "OlenaCo" });
+    [
+        ("send_sms", json!({ "phone": PHONE, "id": 7, "text": "Hi", "sender": "OlenaCo", "confirm": true })),
+        ("send_viber", json!({ "phone": PHONE, "text": "Hi", "sender": "OlenaCo", "confirm": true })),
+        (
+            "send_rcs",
+            json!({ "phone": PHONE, "text": "Hi", "sender": "OlenaCo", "image": image, "button": "Buy", "link": link,
+                    "confirm": true }),
+        ),
+        ("send_chain", json!({ "phone": PHONE, "channels": ["sms"], "sms": chain, "confirm": true })),
+        ("lookup_number", json!({ "phone": PHONE })),
+        ("create_sms_template", json!({ "name": "Sale", "text": "Hi", "confirm": true })),
+    ]
+}
+
+/// What a call with this key is answered.
+fn with_key(connector: &Connector, key: &str, tool: &str, arguments: &Value) -> Value {
+    let heard = connector.post(&[("Authorization", &format!("Bearer {key}"))], &bare(tool, arguments));
+    told(&heard.json()["result"])
+}
+
+/// The runs that a ledger has.
+fn runs(folder: &Folder) -> Value {
+    folder.campaign(&["status", "--json"]).exits(0).json()["runs"].clone()
+}
+
+#[test]
+fn refused_key_leaves_no_row_and_uses_up_nothing() {
+    for locks in [&["--allow-send"][..], &["--allow-send", "--approve"]] {
+        let gateway = Gateway::always(Answer::for_keys(&[KEY]));
+        let limits = ["--max-sends-per-hour", "1"];
+        let connector = Connector::start(&gateway, &[locks, &limits].concat());
+        for _ in 0..5 {
+            for (tool, arguments) in calls() {
+                let error = with_key(&connector, "made-up", tool, &arguments);
+                assert_eq!(error["code"], "access_denied", "{tool}: {error}");
+            }
+        }
+        assert_eq!(gateway.requests().len(), 1, "the key was checked once");
+        assert_eq!(runs(&connector.folder), json!([]));
+        // The same message with the same `id`, and a lookup, by somebody whose key is accepted.
+        let [(sms, message), _, _, _, (lookup, number), _] = calls();
+        assert_eq!(told(&connector.call(lookup, &number))["phone"], PHONE.to_string());
+        let answer = told(&connector.call(sms, &message));
+        let done = if locks.len() == 1 { "accepted" } else { "pending" };
+        assert_eq!(answer[done], true, "{answer}");
+    }
+}
+
+#[test]
+fn refused_key_learns_neither_opt_outs_nor_windows() {
+    let gateway = Gateway::always(Answer::for_keys(&[KEY]));
+    let connector = Connector::start(&gateway, &["--allow-send"]);
+    connector.folder.campaign(&["suppress", "add", &format!("+{PHONE}")]).exits(0);
+    let [(sms, message), ..] = calls();
+    assert_eq!(with_key(&connector, "made-up", sms, &message)["code"], "access_denied");
+    assert_eq!(told(&connector.call(sms, &message))["code"], "opted_out");
+}
+
+#[test]
+fn message_with_a_revoked_key_keeps_its_row_and_leaves_the_hour() {
+    // The key is good for questions, and no more when its message comes.
+    let gateway = Gateway::always(Answer::with(|request| {
+        let revoked = request.json()["auth"] == "revoked" && !request.asks_balance();
+        if revoked { denied() } else { taken(request) }
+    }));
+    let connector = Connector::start(&gateway, &["--allow-send", "--max-sends-per-hour", "1"]);
+    let [(sms, message), ..] = calls();
+    let error = with_key(&connector, "revoked", sms, &message);
+    assert_eq!((&error["code"], &error["id"]), (&json!("access_denied"), &json!(7)));
+    let asked = gateway.requests().len();
+    let mut other = message.clone();
+    other["id"] = json!(8);
+    assert_eq!(with_key(&connector, "revoked", sms, &other)["code"], "access_denied");
+    assert_eq!(gateway.requests().len(), asked, "the key is not tried again at once");
+    assert_eq!(told(&connector.call(sms, &message))["code"], "id_taken");
+    assert_eq!(told(&connector.call(sms, &other))["accepted"], true);
+    other["id"] = json!(9);
+    other["text"] = json!("Ho");
+    assert_eq!(told(&connector.call(sms, &other))["code"], "rate_limited", "the one that left counts");
+    let status = connector.folder.campaign(&["status", "assistant.message", "--json"]).json();
+    assert_eq!(status["counts"].as_object().map(serde_json::Map::len), Some(2), "{status}");
+}
+
+#[test]
+fn wrong_key_of_the_profile_leaves_no_row_on_stdio() {
+    let gateway = Gateway::always(Answer::for_keys(&["another"]));
+    let folder = folder_of(&gateway, &format!("env: {KEY_VARIABLE}"));
+    let mut client = Conversation::begin(folder, &["--allow-send"]);
+    for (tool, arguments) in calls() {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let answer = client.ask(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
+        assert_eq!(told(&answer["result"])["code"], "access_denied", "{tool}");
+    }
+    assert_eq!(gateway.requests().len(), 1, "the key was checked once");
+    assert_eq!(runs(client.folder()), json!([]));
+}
+
+/// Ends the callers of a story, also when it fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn made_up_keys_do_not_slow_a_campaign() {
+    const MESSAGES: u32 = 40;
+    let gateway = Gateway::always(Answer::for_keys(&[KEY]));
+    let draft = campaign().to(MESSAGES as usize).through(&gateway).profile("rate: 10/s");
+    let draft = draft.delivery("rate: 10/s").delivery("batch: 1");
+    let connector = Connector::within(draft.write(), &["--allow-send"]);
+    let ended = AtomicBool::new(false);
+    let [(sms, message), ..] = calls();
+    std::thread::scope(|scope| {
+        for caller in 0..60 {
+            let (connector, ended, message) = (&connector, &ended, &message);
+            scope.spawn(move || {
+                for call in 0.. {
+                    if ended.load(Ordering::SeqCst) {
+                        return;
+                    }
+                    // A third of them have one wrong key, and the others a new one for each call.
+                    let key = if caller % 3 == 0 { "made-up".to_owned() } else { format!("made-up-{caller}-{call}") };
+                    let (tool, arguments) =
+                        if caller % 2 == 0 { ("balance", json!({})) } else { (sms, message.clone()) };
+                    let code = with_key(connector, &key, tool, &arguments)["code"].clone();
+                    assert!(code == "access_denied" || code == "rate_limited", "{code}");
+                    // 600 calls a second together: what slows the campaign is no lack of processors.
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            });
+        }
+        let _ends = Ends(&ended);
+        connector.folder.run(&[]).exits(0);
+    });
+    let sent: Vec<Instant> = gateway
+        .requests()
+        .iter()
+        .filter(|request| request.json()["auth"] == KEY && !request.phones().is_empty())
+        .map(|request| request.at)
+        .collect();
+    let took = sent.last().expect("messages").duration_since(sent[0]);
+    assert_eq!(sent.len(), MESSAGES as usize);
+    // At 10/s they take 3.9 s; 80 % of that rate, and a second for a busy machine.
+    assert!(took < Duration::from_millis(4_875 + 1_000), "{took:?}");
+    let questions = gateway.requests().iter().filter(|request| request.asks_balance()).count();
+    assert!(questions <= 12, "{questions} questions with made-up keys");
+    let runs = runs(&connector.folder);
+    assert_eq!(runs.as_array().map(Vec::len), Some(1), "{runs}");
+}
