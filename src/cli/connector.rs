@@ -37,7 +37,7 @@ pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<
     adapters.profiles.explicit = Some(adapters.profiles.place(None));
     let account = KeylessAccount::of(&adapters, &profile, PATIENCE).await?;
     let sending = sending((&profile, &adapters), &args, interrupt.clone()).await?;
-    let connector = Connector::new(account, adapters, sending, interrupt.clone());
+    let connector = Connector::new(account, adapters, args.max_lookups_per_hour, sending, interrupt.clone());
     let connector = match &args.campaigns {
         Some(folder) => connector.with_campaigns(campaigns(context, folder, &profile)?),
         None => connector,
@@ -141,13 +141,16 @@ async fn listen(
 
 /// What stands between an assistant and a message, in words.
 fn locks(args: &ConnectorArgs) -> String {
+    let lookups = args.max_lookups_per_hour;
     if !args.allow_send {
-        return "it reads and sends nothing; --allow-send lets it send".to_owned();
+        return format!("it sends no messages without --allow-send, and looks up at most {lookups} numbers an hour");
     }
     let only_to = args.only_to.as_ref().map(|file| format!(", to the numbers of {} alone", file.display()));
     let yes = if args.approve { "your `campaign approve`" } else { "being confirmed by the assistant" };
     let (most, only_to) = (args.max_sends_per_hour, only_to.unwrap_or_default());
-    format!("it sends, each message after {yes}, at most {most} an hour{only_to}")
+    format!(
+        "it sends, each message after {yes}, at most {most} an hour{only_to}, and looks up at most {lookups} numbers an hour"
+    )
 }
 
 /// Answers the program that started this one; what it reads is answers alone.

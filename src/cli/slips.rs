@@ -4,13 +4,14 @@ use clap::Error;
 use clap::error::{ContextKind, ContextValue};
 
 /// Options that switch a guard off, or confirm before anybody looks.
-pub(super) const RISKY_OPTIONS: [&str; 14] = [
+pub(super) const RISKY_OPTIONS: [&str; 15] = [
     "--accept-changes",
     "--again",
     "--allow-send",
     "--fetch",
     "--i-accept-duplicates",
     "--keep-going",
+    "--max-lookups-per-hour",
     "--max-sends-per-hour",
     "--moved",
     "--new-ledger",

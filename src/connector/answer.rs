@@ -122,6 +122,7 @@ async fn run(
         key,
         access: &connector.access,
         adapters: &connector.adapters,
+        lookups_per_hour: connector.lookups_per_hour,
         campaigns: connector.campaigns.as_ref(),
         interrupt: connector.interrupt.clone(),
         sending: connector.sending.as_ref(),

@@ -1,5 +1,6 @@
 //! Who calls a tool: the account that the key of the call opens, for as long as the call takes.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use secrecy::SecretString;
@@ -11,7 +12,7 @@ use super::approval::Admission;
 use super::campaigns::{Campaigns, OpenFolder};
 use super::error::ToolError;
 use super::sending::{Sending, unsent};
-use crate::delivery::{Interrupt, SingleKind};
+use crate::delivery::Interrupt;
 use crate::domain::{Outcome, Phone};
 use crate::gateway::{CheckKey, CreateSmsTemplate, Inquiry, SmsTemplate};
 use crate::manifest::Destination;
@@ -23,6 +24,8 @@ pub(super) struct Caller<'a> {
     pub(super) key: SecretString,
     pub(super) access: &'a Arc<Access>,
     pub(super) adapters: &'a Adapters,
+    /// The most lookups that go through the profile within an hour.
+    pub(super) lookups_per_hour: NonZeroU32,
     pub(super) campaigns: Option<&'a Arc<Campaigns>>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
     /// What may be sent; nothing unless the operator switched it on.
@@ -82,10 +85,13 @@ impl Caller<'_> {
     pub(super) async fn look_up(&self, phone: Phone) -> Result<EndedSingle, ToolError> {
         self.prove_key().await?;
         let destination = Destination::Live(Box::new(self.account.profile.clone()));
-        let single = Single::opened_by(self.key.clone(), SingleKind::Lookup, phone, destination);
+        let single = Single::lookup(self.key.clone(), phone, destination, self.lookups_per_hour.get());
         // That lookups may be asked for was the operator's decision.
         let ordered = single.ordered(self.adapters.clone()).await?;
-        let ended = ordered.send(self.interrupt.clone()).await?;
+        let ended = ordered.send(self.interrupt.clone()).await.map_err(|error| match error {
+            Error::TooManyThisHour { next } => ToolError::too_many_lookups(next),
+            error => error.into(),
+        })?;
         if let Some(Outcome::NotSent { reason }) = &ended.outcome {
             let error = unsent(reason, ended.stop.as_ref());
             self.access.note_refusal(&self.key, &error);

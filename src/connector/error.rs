@@ -83,6 +83,14 @@ impl ToolError {
             .how_to(format!("nothing was sent; try after {wait} s"))
     }
 
+    /// As many numbers as the operator allows were looked up within the last hour.
+    pub(super) fn too_many_lookups(next: Timestamp) -> Self {
+        let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
+        let error = format!("the limit of lookups per hour is reached; the next is possible in {wait} s");
+        Self { retryable: true, ..Self::new("rate_limited", error) }
+            .how_to(format!("nothing was looked up; try after {wait} s, or ask the person who set up the connector"))
+    }
+
     /// The window in which messages may leave is closed.
     pub(super) fn outside_window(opens: Option<&Zoned>) -> Self {
         let Some(opens) = opens else {

@@ -41,6 +41,7 @@ pub use http::{Friends, router};
 pub use sending::Sending;
 pub use stdio::converse;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -58,6 +59,8 @@ pub struct Connector {
     account: KeylessAccount,
     access: Arc<access::Access>,
     adapters: Adapters,
+    /// The most lookups that go through the profile within an hour.
+    lookups_per_hour: NonZeroU32,
     /// What it can be asked to do, in the order in which that is listed.
     tools: Vec<tool::ReadyTool>,
     /// What may be sent; nothing unless the operator switched it on.
@@ -68,11 +71,12 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// A connector to this account, through which only what is allowed is sent.
+    /// A connector to this account, through which only what is allowed is sent, and so many numbers an hour are looked up.
     #[must_use]
     pub fn new(
         account: KeylessAccount,
         adapters: Adapters,
+        lookups_per_hour: NonZeroU32,
         sending: Option<Sending>,
         interrupt: watch::Receiver<Interrupt>,
     ) -> Self {
@@ -83,6 +87,7 @@ impl Connector {
             account,
             access: Arc::new(access),
             adapters,
+            lookups_per_hour,
             tools,
             sending: sending.map(Arc::new),
             campaigns: None,

@@ -51,6 +51,9 @@ impl Annotations {
     /// Those of a tool that adds something to the account.
     pub(super) const ADDING: Self = Self { destructive: false, ..Self::SENDING };
 
+    /// Those of a tool that spends money on an answer, each time that it is called.
+    pub(super) const CHARGING: Self = Self::ADDING;
+
     fn json(self, title: &str) -> Value {
         json!({
             "title": title,

@@ -122,6 +122,13 @@ impl Single {
         Self { content, wanted, ..Self::opened_by(key, SingleKind::Message, phone, destination) }
     }
 
+    /// A lookup of an assistant for somebody who brings the key; so many lookups go through the profile within an hour at most.
+    #[must_use]
+    pub fn lookup(key: SecretString, phone: Phone, destination: Destination, per_hour: u32) -> Self {
+        let wanted = BlockRequest::message(None, Some(per_hour));
+        Self { wanted, ..Self::opened_by(key, SingleKind::Lookup, phone, destination) }
+    }
+
     /// A campaign's message to somebody who wants to see it: it goes where the campaign's messages go and heeds the same
     /// opt-outs and hours, and counts as none of them. Nobody is asked yet.
     ///

@@ -56,12 +56,13 @@ fn an_entry_that_starts_the_connector_has_every_lock_that_was_asked_for() {
     folder.write("gateways.yaml", "one: { base_url: \"http://127.0.0.1:1\", api_key: { file: one.key }, rate: 1/s }\n");
     let locks =
         ["--allow-send", "--approve", "--max-sends-per-hour", "5", "--only-to", "team.csv", "--campaigns", "sales"];
+    let locks = [&locks[..], &["--max-lookups-per-hour", "7"]].concat();
     let printed = folder.campaign(&[&["connector", "--stdio", "--print-config"], &locks[..]].concat()).exits(0);
     let entry: Value = serde_json::from_str(&printed.stdout).expect("JSON");
     let given: Vec<&str> = entry["args"].as_array().expect("arguments").iter().filter_map(Value::as_str).collect();
     let behind = |option: &str| given.iter().position(|word| *word == option).and_then(|at| given.get(at + 1).copied());
     assert!(given.contains(&"--allow-send") && given.contains(&"--approve"), "{given:?}");
-    assert_eq!(behind("--max-sends-per-hour"), Some("5"));
+    assert_eq!((behind("--max-sends-per-hour"), behind("--max-lookups-per-hour")), (Some("5"), Some("7")));
     for (option, file) in [("--only-to", "team.csv"), ("--campaigns", "sales")] {
         let path = behind(option).expect("a path");
         assert!(path.starts_with('/') && path.ends_with(file), "{option}: {path}");

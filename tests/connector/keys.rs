@@ -44,7 +44,7 @@ fn runs(folder: &Folder) -> Value {
 fn refused_key_leaves_no_row_and_uses_up_nothing() {
     for locks in [&["--allow-send"][..], &["--allow-send", "--approve"]] {
         let gateway = Gateway::always(Answer::for_keys(&[KEY]));
-        let limits = ["--max-sends-per-hour", "1"];
+        let limits = ["--max-sends-per-hour", "1", "--max-lookups-per-hour", "1"];
         let connector = Connector::start(&gateway, &[locks, &limits].concat());
         for _ in 0..5 {
             for (tool, arguments) in calls() {

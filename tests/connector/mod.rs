@@ -9,6 +9,7 @@ mod door;
 mod entries;
 mod hostile;
 mod keys;
+mod lookups;
 mod paths;
 mod policy;
 mod programs;

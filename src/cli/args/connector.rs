@@ -11,6 +11,9 @@ use reqwest::Url;
 use super::{GatewayOption, Global, LedgerUrl};
 use crate::connector::Client;
 
+/// How many numbers an hour are looked up unless the operator says otherwise.
+const LOOKUPS: NonZeroU32 = NonZeroU32::new(60).expect("more than none");
+
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ConnectorArgs {
     /// The address that it listens on; port 0 picks a free one
@@ -27,6 +30,9 @@ pub(in crate::cli) struct ConnectorArgs {
     /// The most messages that are sent within an hour through the profile, whoever sends them
     #[arg(long, value_name = "N", default_value = "20", requires = "allow_send")]
     pub(in crate::cli) max_sends_per_hour: NonZeroU32,
+    /// The most numbers that assistants look up within an hour through the profile; lookups by `campaign gateway lookup` count
+    #[arg(long, value_name = "N", default_value_t = LOOKUPS)]
+    pub(in crate::cli) max_lookups_per_hour: NonZeroU32,
     /// Send only to the numbers of this list
     #[arg(long, value_name = "FILE", requires = "allow_send")]
     pub(in crate::cli) only_to: Option<PathBuf>,
@@ -63,6 +69,7 @@ impl ConnectorArgs {
             allow_send,
             approve,
             max_sends_per_hour,
+            max_lookups_per_hour,
             only_to,
             listen: _,
             require_key: _,
@@ -79,6 +86,7 @@ impl ConnectorArgs {
             ("--ledger", global.ledger.as_ref().and_then(LedgerUrl::repeatable)),
             ("--state-dir", global.state_dir.clone().map(path)),
             ("--max-sends-per-hour", allow_send.then(|| max_sends_per_hour.to_string())),
+            ("--max-lookups-per-hour", (*max_lookups_per_hour != LOOKUPS).then(|| max_lookups_per_hour.to_string())),
             ("--only-to", only_to.clone().map(path)),
         ];
         let given = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));

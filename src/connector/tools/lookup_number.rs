@@ -10,9 +10,10 @@ use crate::domain::Outcome;
 pub(super) const TOOL: Tool = Tool {
     name: "lookup_number",
     title: "Look a number up",
-    description: "Whether a phone number exists, and which network it is in. The subscriber notices nothing. THE PLATFORM MAY \
-                  CHARGE FOR EACH LOOKUP: look up only numbers that somebody asked about.",
-    annotations: Annotations::READING,
+    description: "Whether a phone number exists, and which network it is in. The subscriber notices nothing. EACH LOOKUP COSTS \
+                  MONEY, ALSO OF THE SAME NUMBER: look up only numbers that the person you work for asked about. The \
+                  operator limits lookups per hour.",
+    annotations: Annotations::CHARGING,
     input: || object(json!({ "phone": phone() }), &["phone"]),
     output: || {
         object(
