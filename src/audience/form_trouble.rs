@@ -98,7 +98,10 @@ pub(super) fn unpacks_too_much(file: &Path) -> Finding {
 }
 
 pub(super) fn damaged_workbook(file: &Path, why: &str) -> Finding {
-    let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+    /// The most characters that are told of what a library says, which may quote the file.
+    const LONGEST: usize = 200;
+    let cut: String = why.chars().take(LONGEST).collect();
+    let why = if why.is_empty() { String::new() } else { format!(" ({cut}{})", if cut == why { "" } else { "…" }) };
     of_file(&rules::RECIPIENTS_UNREADABLE, file, &format!("is a workbook that cannot be read{why}"))
         .help("open it in the program that made it, and save it anew")
 }

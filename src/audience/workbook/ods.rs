@@ -1,35 +1,34 @@
 //! A sheet of an `.ods` workbook, which keeps the text that each cell shows beside its value.
 
-use std::collections::HashMap;
-use std::io::{BufReader, Read, Seek};
-use std::path::Path;
+use std::collections::HashSet;
+use std::io::{Read, Seek};
 
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
-use quick_xml::reader::Reader;
-use zip::ZipArchive;
 use zip::read::ZipFile;
 
-use super::hidden::value;
+use super::archive::Archive;
+use super::budget::Budget;
+use super::events::{Events, value};
 use super::rows::Rows;
 use super::{Refusal, choose};
 use crate::audience::decoding::{Sheet, Spool};
 use crate::audience::form_trouble as trouble;
+use crate::audience::intake::RECORD_LIMIT;
 use crate::audience::is_shortened;
 
-/// The most bytes of text that a cell may show.
-const LONGEST: usize = 1 << 20;
+/// The most cells of a row that are written one by one; a sheet has no more columns.
+const MOST_CELLS: usize = 1 << 14;
 
 pub(super) fn read<S: Read + Seek>(
-    input: &mut S,
-    file: &Path,
+    archive: &mut Archive<'_, S>,
     wanted: Option<&str>,
 ) -> Result<(Spool, Sheet), Refusal> {
-    let mut archive = ZipArchive::new(input).map_err(damaged)?;
-    let sheets = sheets(&mut archive)?;
+    let file = archive.file;
+    let sheets = sheets(archive)?;
     let chosen = choose(file, &sheets, wanted)?;
     let name = sheets[chosen].0.clone();
-    let mut reader = SheetReader { xml: xml(&mut archive)?, rows: Rows::new(file)?, row: 0, hidden: Vec::new() };
+    let mut reader = SheetReader { xml: xml(archive)?, rows: Rows::new(file)?, row: 0, hidden: Vec::new() };
     reader.find(chosen)?;
     reader.read()?;
     let SheetReader { mut rows, hidden, .. } = reader;
@@ -44,11 +43,10 @@ pub(super) fn read<S: Read + Seek>(
     Ok((rows.end()?, Sheet { name, others: sheets.len() - 1, warnings }))
 }
 
-type Xml<'a, S> = Reader<BufReader<ZipFile<'a, S>>>;
+type Xml<'a, S> = Events<ZipFile<'a, S>>;
 
-fn xml<S: Read + Seek>(archive: &mut ZipArchive<S>) -> Result<Xml<'_, S>, Refusal> {
-    let entry = archive.by_name("content.xml").map_err(damaged)?;
-    Ok(Reader::from_reader(BufReader::with_capacity(1 << 16, entry)))
+fn xml<'a, S: Read + Seek>(archive: &'a mut Archive<'_, S>) -> Result<Xml<'a, S>, Refusal> {
+    archive.events("content.xml")?.ok_or_else(|| damaged("it has no content"))
 }
 
 fn damaged(error: impl std::fmt::Display) -> Refusal {
@@ -56,26 +54,31 @@ fn damaged(error: impl std::fmt::Display) -> Refusal {
 }
 
 /// The names of all sheets, and whether they are visible.
-fn sheets<S: Read + Seek>(archive: &mut ZipArchive<S>) -> Result<Vec<(String, bool)>, Refusal> {
-    let (mut xml, mut buffer) = (xml(archive)?, Vec::new());
-    let (mut sheets, mut style, mut hidden) = (Vec::new(), String::new(), HashMap::new());
+fn sheets<S: Read + Seek>(archive: &mut Archive<'_, S>) -> Result<Vec<(String, bool)>, Refusal> {
+    /// What a name takes besides its bytes: its place in a list that has room for more.
+    const EACH: usize = 64;
+    let mut budget = Budget::new(archive.file);
+    let mut xml = xml(archive)?;
+    let (mut sheets, mut style, mut hidden) = (Vec::new(), String::new(), HashSet::new());
     loop {
-        match xml.read_event_into(&mut buffer).map_err(damaged)? {
+        match xml.next()? {
             Event::Start(element) | Event::Empty(element) => match element.local_name().as_ref() {
                 "style" => style = value(&element, "style:name").unwrap_or_default(),
                 "table-properties" if value(&element, "table:display").as_deref() == Some("false") => {
-                    hidden.insert(style.clone(), ());
+                    budget.take(EACH + style.len(), "its styles")?;
+                    hidden.insert(style.clone());
                 }
                 "table" => {
-                    let visible = value(&element, "table:style-name").is_none_or(|style| !hidden.contains_key(&style));
-                    sheets.push((value(&element, "table:name").unwrap_or_default(), visible));
+                    let visible = value(&element, "table:style-name").is_none_or(|style| !hidden.contains(&style));
+                    let name = value(&element, "table:name").unwrap_or_default();
+                    budget.take(EACH + name.len(), "its sheets")?;
+                    sheets.push((name, visible));
                 }
                 _ => {}
             },
             Event::Eof => return Ok(sheets),
             _ => {}
         }
-        buffer.clear();
     }
 }
 
@@ -99,9 +102,8 @@ struct Shown {
 impl<S: Read + Seek> SheetReader<'_, '_, S> {
     /// Goes to the beginning of the sheet at that place.
     fn find(&mut self, mut place: usize) -> Result<(), Refusal> {
-        let mut buffer = Vec::new();
         loop {
-            match self.xml.read_event_into(&mut buffer).map_err(damaged)? {
+            match self.xml.next()? {
                 Event::Start(element) if element.local_name().as_ref() == "table" => {
                     if place == 0 {
                         return Ok(());
@@ -112,14 +114,12 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                 Event::Eof => return Err(damaged("it breaks off")),
                 _ => {}
             }
-            buffer.clear();
         }
     }
 
     fn read(&mut self) -> Result<(), Refusal> {
-        let mut buffer = Vec::new();
         loop {
-            match self.xml.read_event_into(&mut buffer).map_err(damaged)? {
+            match self.xml.next()? {
                 Event::Start(element) if element.local_name().as_ref() == "table-row" => {
                     let (repeated, hidden) = row_of(&element);
                     self.read_row(repeated, hidden)?;
@@ -131,19 +131,20 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                 Event::Eof => return Err(damaged("it breaks off")),
                 _ => {}
             }
-            buffer.clear();
         }
     }
 
     fn read_row(&mut self, repeated: u32, hidden: bool) -> Result<(), Refusal> {
-        let (mut buffer, mut cells) = (Vec::new(), Vec::new());
+        let mut cells = Vec::new();
+        let mut held = 0;
         loop {
-            match self.xml.read_event_into(&mut buffer).map_err(damaged)? {
+            match self.xml.next()? {
                 Event::Start(element) if is_cell(&element) => {
                     let (owned, mut shown) =
                         (element.to_owned(), Shown { repeated: columns_of(&element), ..Shown::default() });
                     self.read_text(&mut shown)?;
                     shown.judge(&owned);
+                    held += shown.text.len();
                     cells.push(shown);
                 }
                 Event::Empty(element) if is_cell(&element) => {
@@ -153,7 +154,12 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                 Event::Eof => return Err(damaged("it breaks off")),
                 _ => {}
             }
-            buffer.clear();
+            if held > RECORD_LIMIT {
+                return Err(self.rows.too_long(self.row).into());
+            }
+            if cells.len() > MOST_CELLS {
+                return Err(damaged("a row of more than 16384 cells"));
+            }
         }
         if cells.iter().all(|cell| cell.text.is_empty()) {
             self.row = self.row.saturating_add(repeated);
@@ -181,10 +187,9 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
 
     /// Reads a cell to its end: its paragraphs, without notes and drawings.
     fn read_text(&mut self, shown: &mut Shown) -> Result<(), Refusal> {
-        let (mut buffer, mut paragraphs, mut within, mut aside) = (Vec::new(), 0, 0_u32, 0_u32);
+        let (mut paragraphs, mut within, mut aside) = (0, 0_u32, 0_u32);
         loop {
-            let event = self.xml.read_event_into(&mut buffer).map_err(damaged)?;
-            match event {
+            match self.xml.next()? {
                 Event::Start(element) => match element.local_name().as_ref() {
                     "annotation" | "frame" | "shapes" | "table" => aside += 1,
                     _ if aside > 0 => aside += 1,
@@ -220,10 +225,9 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                 Event::Eof => return Err(damaged("it breaks off")),
                 _ => {}
             }
-            if shown.text.len() > LONGEST {
-                return Err(damaged("a cell of more than 1 MiB"));
+            if shown.text.len() > RECORD_LIMIT {
+                return Err(self.rows.too_long(self.row).into());
             }
-            buffer.clear();
         }
     }
 }

@@ -9,6 +9,8 @@ use csv::StringRecord;
 use super::Refusal;
 use crate::audience::decoding::{MOST_UNPACKED, Spool};
 use crate::audience::form_trouble as trouble;
+use crate::audience::intake::RECORD_LIMIT;
+use crate::finding::Finding;
 
 /// The last row and column of a sheet, from 0.
 const LAST: (u32, u32) = ((1 << 20) - 1, (1 << 14) - 1);
@@ -18,6 +20,8 @@ pub(super) struct Rows<'f> {
     file: &'f Path,
     /// The cells of the row that is being read.
     cells: Vec<String>,
+    /// The bytes of their texts.
+    held: usize,
     /// That row, from 0.
     row: u32,
     /// Rows that were written.
@@ -27,6 +31,8 @@ pub(super) struct Rows<'f> {
     out: csv::Writer<File>,
     /// About how many bytes were written.
     size: u64,
+    /// Rows with cells that were written, and all their cells.
+    filled: (u64, u64),
     /// Cells with an error instead of a value, their rows from 1, and what the first shows.
     pub(super) errors: (u64, Vec<u32>, String),
 }
@@ -36,11 +42,13 @@ impl<'f> Rows<'f> {
         Ok(Self {
             file,
             cells: Vec::new(),
+            held: 0,
             row: 0,
             done: 0,
             width: (0, 0),
             out: writer()?,
             size: 0,
+            filled: (0, 0),
             errors: (0, Vec::new(), String::new()),
         })
     }
@@ -60,12 +68,22 @@ impl<'f> Rows<'f> {
             self.end_row()?;
             self.row = row;
         }
+        // A list with such a row is refused later in any case.
+        self.held += text.len();
+        if self.held > RECORD_LIMIT {
+            return Err(self.too_long(row).into());
+        }
         let column = column as usize;
         if self.cells.len() <= column {
             self.cells.resize(column + 1, String::new());
         }
         text.clone_into(&mut self.cells[column]);
         Ok(())
+    }
+
+    /// That a row has more text than a list may have in one.
+    pub(super) fn too_long(&self, row: u32) -> Finding {
+        trouble::large_workbook(self.file, &format!("row {} has more than 1 MiB of text", u64::from(row) + 1))
     }
 
     /// Takes a cell that shows an error.
@@ -95,8 +113,10 @@ impl<'f> Rows<'f> {
             self.width.0 = own;
         }
         self.width.1 = self.width.1.max(own);
+        self.held = 0;
         self.cells.resize(own.max(self.width.0), String::new());
         let cells = std::mem::take(&mut self.cells);
+        self.filled = (self.filled.0 + 1, self.filled.1 + cells.len() as u64);
         self.write(&cells)
     }
 
@@ -116,8 +136,12 @@ impl<'f> Rows<'f> {
     /// All rows, with as many cells each.
     pub(super) fn end(mut self) -> Result<Spool, Refusal> {
         self.end_row()?;
-        let spool = spooled(self.out)?;
         let (header, widest) = self.width;
+        let (rows, cells) = self.filled;
+        if self.size + rows * widest as u64 - cells > MOST_UNPACKED {
+            return Err(trouble::unpacks_too_much(self.file).into());
+        }
+        let spool = spooled(self.out)?;
         if header == widest {
             return Ok(spool);
         }
@@ -143,4 +167,39 @@ fn writer() -> io::Result<csv::Writer<File>> {
 
 fn spooled(written: csv::Writer<File>) -> io::Result<Spool> {
     Ok(Spool::of(written.into_inner().map_err(|error| io::Error::other(error.to_string()))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a refusal says.
+    fn told(result: Result<impl Sized, Refusal>) -> String {
+        match result {
+            Ok(_) => String::new(),
+            Err(Refusal::Finding(finding)) => finding.message,
+            Err(Refusal::Damaged(why)) => why,
+        }
+    }
+
+    #[test]
+    fn row_with_more_text_than_a_list_may_have_is_refused() {
+        let mut rows = Rows::new(Path::new("list.xlsx")).unwrap();
+        let text = "x".repeat(1 << 19);
+        for row in 0..3 {
+            assert_eq!(told(rows.put(row, 0, &text)), "");
+            assert_eq!(told(rows.put(row, 1, &text)), "");
+        }
+        assert!(told(rows.put(2, 2, "x")).contains("row 3 has more than 1 MiB of text"));
+    }
+
+    #[test]
+    fn rows_that_fill_the_disk_with_empty_cells_are_refused() {
+        let mut rows = Rows::new(Path::new("list.xlsx")).unwrap();
+        for row in 0..300_000 {
+            assert_eq!(told(rows.put(row, 0, "x")), "");
+        }
+        assert_eq!(told(rows.put(300_000, LAST.1, "x")), "");
+        assert!(told(rows.end()).contains("more than 4 GiB"));
+    }
 }

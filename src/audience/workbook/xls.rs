@@ -1,9 +1,9 @@
 //! A sheet of an `.xls` workbook, which is read whole.
 
-use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use calamine::{Data, DataRef, Reader, SheetType, SheetVisible, Xls, XlsError, Xlsx, XlsxError};
+use calamine::{Data, DataRef, Reader, SheetType, SheetVisible, Xls, XlsError};
 
 use super::compound::look;
 use super::number_format::NumberFormat;
@@ -15,6 +15,8 @@ use crate::audience::form_trouble as trouble;
 
 /// The most bytes of a file that is read whole.
 const MOST_BYTES: u64 = 64 << 20;
+/// The most bytes of memory that the library may take.
+const MOST_TAKEN: u64 = 224 << 20;
 
 pub(super) fn read<S: Read + Seek>(
     input: &mut S,
@@ -27,17 +29,20 @@ pub(super) fn read<S: Read + Seek>(
     input.rewind()?;
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
-    look(&bytes).map_err(|flaw| {
-        flaw.refusal(|| trouble::large_workbook(file, "its cells lie so far apart that they fill the memory").into())
-    })?;
-    let mut book = Xls::new(Cursor::new(bytes.as_slice())).map_err(|error| match error {
-        XlsError::Password => trouble::locked_workbook(file).into(),
+    let locked = look(&bytes, MOST_TAKEN)
+        .map_err(|flaw| flaw.refusal(|| trouble::large_workbook(file, "its sheets need too much memory").into()))?;
+    drop(bytes);
+    input.rewind()?;
+    match Xls::new(&mut *input) {
+        Ok(book) => sheet_of(book, file, wanted),
         // What Excel locks looks like an .xls from outside.
-        error => match Xlsx::new(Cursor::new(bytes.as_slice())) {
-            Err(XlsxError::Password) => trouble::locked_workbook(file).into(),
-            _ => Refusal::Damaged(error.to_string()),
-        },
-    })?;
+        Err(XlsError::Password) => Err(trouble::locked_workbook(file).into()),
+        Err(_) if locked => Err(trouble::locked_workbook(file).into()),
+        Err(error) => Err(Refusal::Damaged(error.to_string())),
+    }
+}
+
+fn sheet_of<S: Read + Seek>(mut book: Xls<S>, file: &Path, wanted: Option<&str>) -> Result<(Spool, Sheet), Refusal> {
     let sheets = book.sheets_metadata().iter().filter(|sheet| sheet.typ == SheetType::WorkSheet);
     let sheets: Vec<(String, bool)> =
         sheets.map(|sheet| (sheet.name.clone(), sheet.visible == SheetVisible::Visible)).collect();

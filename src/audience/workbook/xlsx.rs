@@ -1,15 +1,21 @@
 //! A sheet of an `.xlsx` workbook, read cell by cell.
+//!
+//! The library reads a copy of the workbook that has only parts that fit into the memory (`copy.rs`).
 
+use std::collections::HashMap;
 use std::io::{Read, Seek};
-use std::path::Path;
+use std::rc::Rc;
 
-use calamine::{DataRef, Reader, SheetType, SheetVisible, Xlsx, XlsxError};
+use calamine::{DataRef, Reader, Xlsx, XlsxError};
 
-use super::hidden::hidden_rows;
+use super::archive::Archive;
+use super::budget::Budget;
+use super::copy::{SHEET, copy};
 use super::number_format::NumberFormat;
+use super::parts::{CellFormats, Parts, hidden_rows, look_at_texts};
 use super::rows::Rows;
 use super::shown::shown;
-use super::{Refusal, bound_count, bound_part, choose};
+use super::{Refusal, choose};
 use crate::audience::decoding::{Sheet, Spool};
 use crate::audience::form_trouble as trouble;
 
@@ -23,50 +29,27 @@ impl From<XlsxError> for Refusal {
 }
 
 pub(super) fn read<S: Read + Seek>(
-    input: &mut S,
-    file: &Path,
+    archive: &mut Archive<'_, S>,
     wanted: Option<&str>,
 ) -> Result<(Spool, Sheet), Refusal> {
-    for (part, what) in [
-        ("xl/sharedStrings.xml", "its texts take more than 320 MiB"),
-        ("xl/styles.xml", "its styles take more than 320 MiB"),
-        ("xl/workbook.xml", "its list of sheets takes more than 320 MiB"),
-        ("[Content_Types].xml", "its list of parts takes more than 320 MiB"),
-    ] {
-        bound_part(input, file, part, what)?;
-    }
-    bound_count(input, "xl/sharedStrings.xml")?;
-    let mut book = Xlsx::new(&mut *input)?;
-    let sheets = book.sheets_metadata().iter().filter(|sheet| sheet.typ == SheetType::WorkSheet);
-    let sheets: Vec<(String, bool)> =
-        sheets.map(|sheet| (sheet.name.clone(), sheet.visible == SheetVisible::Visible)).collect();
+    let file = archive.file;
+    let mut budget = Budget::new(file);
+    let parts = Parts::read(archive, &mut budget)?;
+    let sheets: Vec<(String, bool)> = parts.sheets.iter().map(|sheet| (sheet.name.clone(), sheet.visible)).collect();
     let chosen = choose(file, &sheets, wanted)?;
     let name = sheets[chosen].0.clone();
-    let mut cells = book.worksheet_cells_reader(&name)?;
-    let formats: Vec<NumberFormat> = cells
-        .styles()
-        .iter()
-        .map(|style| {
-            style
-                .number_format
-                .as_ref()
-                .map_or_else(NumberFormat::general, |format| NumberFormat::parse(&format.format_code, format.format_id))
-        })
-        .collect();
-    let general = NumberFormat::general();
+    let formats = CellFormats::read(archive, &parts.styles(), &mut budget)?;
+    look_at_texts(archive, &parts.texts(), &mut budget)?;
+    let hidden = match archive.events(&parts.sheets[chosen].part)? {
+        Some(events) => hidden_rows(events)?,
+        None => return Err(Refusal::Damaged(format!("the part of the sheet `{name}` is missing"))),
+    };
+    let mut book = Xlsx::new(copy(archive, &parts, chosen, &formats)?)?;
+    drop(formats);
     let mut rows = Rows::new(file)?;
-    while let Some((cell, style)) = cells.next_cell_with_style_id()? {
-        let (row, column) = cell.get_position();
-        let format = formats.get(style).unwrap_or(&general);
-        match cell.get_value() {
-            DataRef::Error(error) => rows.put_error(row, column, &error.to_string())?,
-            value => rows.put(row, column, &shown(value, format))?,
-        }
-    }
-    drop(cells);
+    read_cells(&mut book, &mut rows)?;
     drop(book);
     let mut warnings = Vec::new();
-    let hidden = hidden_rows(input, &name)?;
     if !hidden.is_empty() {
         warnings.push(trouble::hidden_rows(file, &name, &hidden));
     }
@@ -75,4 +58,31 @@ pub(super) fn read<S: Read + Seek>(
         warnings.push(trouble::cell_errors(file, &name, errors, &of_rows, &first));
     }
     Ok((rows.end()?, Sheet { name, others: sheets.len() - 1, warnings }))
+}
+
+fn read_cells<S: Read + Seek>(book: &mut Xlsx<S>, rows: &mut Rows<'_>) -> Result<(), Refusal> {
+    let mut cells = book.worksheet_cells_reader(SHEET)?;
+    let general = Rc::new(NumberFormat::general());
+    // Many styles have the same format.
+    let mut parsed: HashMap<(&str, Option<u32>), Rc<NumberFormat>> = HashMap::new();
+    let mut formats = Vec::with_capacity(cells.styles().len());
+    for style in cells.styles() {
+        formats.push(match &style.number_format {
+            None => Rc::clone(&general),
+            Some(format) => {
+                let (code, id) = (format.format_code.as_str(), format.format_id);
+                Rc::clone(parsed.entry((code, id)).or_insert_with(|| Rc::new(NumberFormat::parse(code, id))))
+            }
+        });
+    }
+    drop(parsed);
+    while let Some((cell, style)) = cells.next_cell_with_style_id()? {
+        let (row, column) = cell.get_position();
+        let format = formats.get(style).unwrap_or(&general);
+        match cell.get_value() {
+            DataRef::Error(error) => rows.put_error(row, column, &error.to_string())?,
+            value => rows.put(row, column, &shown(value, format))?,
+        }
+    }
+    Ok(())
 }

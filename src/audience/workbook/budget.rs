@@ -1,0 +1,46 @@
+//! The memory that a workbook may take while it is read.
+
+use std::path::Path;
+
+use super::Refusal;
+use crate::audience::form_trouble as trouble;
+
+/// The most bytes that are kept of a workbook. The program itself and one row come on top.
+pub(super) const MOST_KEPT: u64 = 192 << 20;
+
+/// What is left of it.
+pub(super) struct Budget<'f> {
+    file: &'f Path,
+    left: u64,
+}
+
+impl<'f> Budget<'f> {
+    pub(super) fn new(file: &'f Path) -> Self {
+        Self { file, left: MOST_KEPT }
+    }
+
+    /// Takes so many bytes for the named things, or refuses the workbook.
+    pub(super) fn take(&mut self, bytes: usize, things: &str) -> Result<(), Refusal> {
+        match self.left.checked_sub(bytes as u64) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(trouble::large_workbook(self.file, &format!("{things} need too much memory")).into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budget_is_shared_by_all_that_is_kept() {
+        let mut budget = Budget::new(Path::new("list.xlsx"));
+        let half = usize::try_from(MOST_KEPT / 2).unwrap();
+        assert!(budget.take(half, "its texts").is_ok() && budget.take(half, "its styles").is_ok());
+        let Err(Refusal::Finding(finding)) = budget.take(1, "its sheets") else { panic!("refused") };
+        assert!(finding.message.contains("its sheets need too much memory"), "{}", finding.message);
+    }
+}

@@ -1,0 +1,73 @@
+//! An archive with the checked parts of an `.xlsx` workbook and no others, for the library that reads its cells.
+//!
+//! The library finds parts by what the workbook says of itself, and reads many that nothing here needs. In the copy it finds
+//! only what was looked at: the cells of one sheet and the shared texts as they are, and descriptions that are written anew.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+
+use quick_xml::escape::escape;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use super::Refusal;
+use super::archive::Archive;
+use super::parts::{CellFormats, Parts};
+
+const RELATIONS: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+
+/// A copy in which the sheet of that number is the only one, under [`SHEET`].
+pub(super) fn copy<S: Read + Seek>(
+    archive: &mut Archive<'_, S>,
+    parts: &Parts,
+    chosen: usize,
+    formats: &CellFormats,
+) -> Result<File, Refusal> {
+    let mut copy = ZipWriter::new(BufWriter::new(tempfile::tempfile()?));
+    for (part, text) in [
+        ("_rels/.rels", relations("officeDocument", "xl/workbook.xml")),
+        ("xl/_rels/workbook.xml.rels", relations("worksheet", "sheet.xml")),
+        ("xl/workbook.xml", workbook(parts.is_1904)),
+        ("xl/styles.xml", styles(formats)),
+    ] {
+        copy.start_file(part, SimpleFileOptions::default().compression_method(CompressionMethod::Stored))?;
+        copy.write_all(text.as_bytes())?;
+    }
+    for (from, to) in [(&parts.sheets[chosen].part, "xl/sheet.xml"), (&parts.texts(), "xl/sharedStrings.xml")] {
+        if let Some(part) = archive.part(from)? {
+            copy.raw_copy_file_rename(part, to)?;
+        }
+    }
+    let mut copy = copy.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    copy.seek(SeekFrom::Start(0))?;
+    Ok(copy)
+}
+
+/// The name of the sheet in the copy.
+pub(super) const SHEET: &str = "sheet";
+
+fn relations(kind: &str, target: &str) -> String {
+    format!("<Relationships><Relationship Id=\"r\" Type=\"{RELATIONS}/{kind}\" Target=\"{target}\"/></Relationships>")
+}
+
+fn workbook(is_1904: bool) -> String {
+    let properties = if is_1904 { "<workbookPr date1904=\"1\"/>" } else { "" };
+    format!("<workbook>{properties}<sheets><sheet name=\"{SHEET}\" id=\"r\"/></sheets></workbook>")
+}
+
+fn styles(formats: &CellFormats) -> String {
+    let mut text = "<styleSheet><numFmts>".to_owned();
+    for (id, code) in &formats.codes {
+        let _ = write!(text, "<numFmt numFmtId=\"{id}\" formatCode=\"{}\"/>", escape(code.as_str()));
+    }
+    text += "</numFmts><cellXfs>";
+    for id in &formats.of_styles {
+        let _ = match id {
+            Some(id) => write!(text, "<xf numFmtId=\"{id}\"/>"),
+            None => write!(text, "<xf/>"),
+        };
+    }
+    text += "</cellXfs></styleSheet>";
+    text
+}

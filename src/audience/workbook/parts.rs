@@ -1,0 +1,274 @@
+//! Which parts of an `.xlsx` workbook are its sheets, and how its cells are formatted.
+
+use std::collections::HashMap;
+use std::io::{Read, Seek};
+
+use quick_xml::events::{BytesStart, Event};
+
+use super::Refusal;
+use super::archive::Archive;
+use super::budget::Budget;
+use super::events::{Events, local_value, value};
+use crate::audience::form_trouble as trouble;
+
+/// The most bytes of a number format. Excel writes at most 255 characters.
+const LONGEST_FORMAT: usize = 8 << 10;
+
+/// What an `.xlsx` workbook says of itself.
+pub(super) struct Parts {
+    /// The folder of its parts, with a slash behind it.
+    folder: String,
+    pub(super) sheets: Vec<SheetPart>,
+    /// Whether its days count from 1904.
+    pub(super) is_1904: bool,
+}
+
+/// A sheet with cells.
+pub(super) struct SheetPart {
+    pub(super) name: String,
+    pub(super) visible: bool,
+    /// Where its cells are.
+    pub(super) part: String,
+}
+
+impl Parts {
+    pub(super) fn read<S: Read + Seek>(archive: &mut Archive<'_, S>, budget: &mut Budget<'_>) -> Result<Self, Refusal> {
+        let (folder, name) = workbook_part(archive)?;
+        let relations = relations(archive, &format!("{folder}_rels/{name}.rels"), budget)?;
+        let (mut sheets, mut is_1904) = (Vec::new(), false);
+        each(archive, &format!("{folder}{name}"), |element| {
+            match element.local_name().as_ref() {
+                "sheet" => {
+                    let relation = local_value(element, "id").and_then(|id| relations.get(&id));
+                    let relation = relation.ok_or_else(|| Refusal::Damaged("a sheet without a part".to_owned()))?;
+                    if relation.kind.rsplit('/').next() == Some("worksheet") {
+                        let (name, part) = (value(element, "name").unwrap_or_default(), relation.part(&folder));
+                        budget.take(name.len() + part.len() + size_of::<SheetPart>(), "its sheets")?;
+                        let visible = value(element, "state").is_none_or(|state| state == "visible");
+                        sheets.push(SheetPart { name, visible, part });
+                    }
+                }
+                "workbookPr" => {
+                    if let Some(says) = value(element, "date1904") {
+                        is_1904 = says == "1" || says == "true";
+                    }
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(Self { folder, sheets, is_1904 })
+    }
+
+    /// The part that has the texts of all cells.
+    pub(super) fn texts(&self) -> String {
+        format!("{}sharedStrings.xml", self.folder)
+    }
+
+    /// The part that has the formats of all cells.
+    pub(super) fn styles(&self) -> String {
+        format!("{}styles.xml", self.folder)
+    }
+}
+
+/// What relates to a part.
+struct Relation {
+    kind: String,
+    target: String,
+}
+
+impl Relation {
+    fn part(&self, folder: &str) -> String {
+        self.target.strip_prefix('/').map_or_else(|| format!("{folder}{}", self.target), str::to_owned)
+    }
+}
+
+/// The folder and the name of the part with the list of sheets.
+fn workbook_part<S: Read + Seek>(archive: &mut Archive<'_, S>) -> Result<(String, String), Refusal> {
+    let mut workbook = None;
+    each(archive, "_rels/.rels", |element| {
+        let is_document = |kind: String| kind.ends_with("/relationships/officeDocument");
+        if element.local_name().as_ref() == "Relationship" && value(element, "Type").is_some_and(is_document) {
+            workbook = value(element, "Target").or(workbook.take());
+        }
+        Ok(())
+    })?;
+    let workbook = workbook.ok_or_else(|| Refusal::Damaged("it has no list of sheets".to_owned()))?;
+    let (folder, name) = workbook.rsplit_once('/').map_or(("", workbook.as_str()), |(folder, name)| (folder, name));
+    let folder = folder.strip_prefix('/').unwrap_or(folder);
+    let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    Ok((folder, if name.is_empty() { "workbook.xml".to_owned() } else { name.to_owned() }))
+}
+
+fn relations<S: Read + Seek>(
+    archive: &mut Archive<'_, S>,
+    part: &str,
+    budget: &mut Budget<'_>,
+) -> Result<HashMap<String, Relation>, Refusal> {
+    let mut relations = HashMap::new();
+    each(archive, part, |element| {
+        if element.local_name().as_ref() == "Relationship"
+            && let Some(id) = value(element, "Id")
+        {
+            let relation = Relation {
+                kind: value(element, "Type").unwrap_or_default(),
+                target: value(element, "Target").unwrap_or_default(),
+            };
+            let entry = 2 * size_of::<(String, Relation)>();
+            budget.take(id.len() + relation.kind.len() + relation.target.len() + entry, "its lists of parts")?;
+            relations.insert(id, relation);
+        }
+        Ok(())
+    })?;
+    Ok(relations)
+}
+
+/// Looks at all elements of a part.
+fn each<S: Read + Seek>(
+    archive: &mut Archive<'_, S>,
+    part: &str,
+    mut look: impl FnMut(&BytesStart<'_>) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let Some(mut events) = archive.events(part)? else { return Ok(()) };
+    loop {
+        match events.next()? {
+            Event::Start(element) | Event::Empty(element) => look(&element)?,
+            Event::Eof => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+/// The number formats of the cells of a workbook.
+#[derive(Default)]
+pub(super) struct CellFormats {
+    /// The format that each style has.
+    pub(super) of_styles: Vec<Option<u32>>,
+    /// The formats that the workbook describes itself.
+    pub(super) codes: HashMap<u32, String>,
+}
+
+impl CellFormats {
+    pub(super) fn read<S: Read + Seek>(
+        archive: &mut Archive<'_, S>,
+        part: &str,
+        budget: &mut Budget<'_>,
+    ) -> Result<Self, Refusal> {
+        let file = archive.file;
+        let (mut formats, mut section) = (Self::default(), String::new());
+        let Some(mut events) = archive.events(part)? else { return Ok(formats) };
+        loop {
+            match events.next()? {
+                Event::Start(element) if matches!(element.local_name().as_ref(), "numFmts" | "cellXfs") => {
+                    element.local_name().as_ref().clone_into(&mut section);
+                }
+                Event::End(element) if element.local_name().as_ref() == section => section.clear(),
+                Event::Start(element) | Event::Empty(element) => {
+                    match (section.as_str(), element.local_name().as_ref()) {
+                        ("numFmts", "numFmt") => formats.add_code(&element, budget, file)?,
+                        ("cellXfs", "xf") => formats.add_style(&element, budget)?,
+                        _ => {}
+                    }
+                }
+                Event::Eof => return Ok(formats),
+                _ => {}
+            }
+        }
+    }
+
+    fn add_code(
+        &mut self,
+        element: &BytesStart<'_>,
+        budget: &mut Budget<'_>,
+        file: &std::path::Path,
+    ) -> Result<(), Refusal> {
+        /// What becomes of a character of a format when it is read, in bytes.
+        const EACH: usize = 128;
+        let id = value(element, "numFmtId").and_then(|id| id.parse().ok());
+        let Some((id, code)) = id.zip(value(element, "formatCode")) else { return Ok(()) };
+        if code.len() > LONGEST_FORMAT {
+            return Err(trouble::large_workbook(file, "one of its number formats has more than 8 KiB").into());
+        }
+        budget.take(EACH * (1 + code.len()), "its number formats")?;
+        self.codes.insert(id, code);
+        Ok(())
+    }
+
+    fn add_style(&mut self, element: &BytesStart<'_>, budget: &mut Budget<'_>) -> Result<(), Refusal> {
+        /// What the library keeps of a style besides the code of its format, in bytes.
+        const EACH: usize = 1 << 10;
+        let id = value(element, "numFmtId").and_then(|id| id.parse().ok());
+        let code = id.and_then(|id| self.codes.get(&id)).map_or(0, String::len);
+        budget.take(EACH + code, "its styles")?;
+        self.of_styles.push(id);
+        Ok(())
+    }
+}
+
+/// Refuses the shared texts of a workbook if they do not fit into the memory; each is kept whole.
+pub(super) fn look_at_texts<S: Read + Seek>(
+    archive: &mut Archive<'_, S>,
+    part: &str,
+    budget: &mut Budget<'_>,
+) -> Result<(), Refusal> {
+    const THINGS: &str = "its texts";
+    /// What a text takes besides its bytes: its place in a list that has room for more, and the smallest piece of memory.
+    const EACH: usize = 2 * size_of::<String>() + 16;
+    let Some(events) = archive.events(part)? else { return Ok(()) };
+    let mut events = events.whole("si");
+    let (mut said, mut count, mut pieces) = (0_usize, 0_usize, 1);
+    loop {
+        match events.next()? {
+            Event::Start(element) | Event::Empty(element) => match element.local_name().as_ref() {
+                "si" => {
+                    (count, pieces) = (count + 1, 1);
+                    budget.take(EACH, THINGS)?;
+                }
+                // A text of several pieces grows, and then has room for more.
+                "r" => pieces = 2,
+                "sst" => {
+                    let told = value(&element, "uniqueCount");
+                    let told = told.map(|told| told.trim_start_matches(['+', '0']).parse().unwrap_or(usize::MAX));
+                    said = said.max(told.unwrap_or(0));
+                }
+                _ => {}
+            },
+            Event::Text(text) => budget.take(pieces * text.as_ref().len(), THINGS)?,
+            Event::CData(text) => budget.take(pieces * text.as_ref().len(), THINGS)?,
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    // The library makes room for as many as the part says.
+    match said.saturating_sub(count).checked_mul(size_of::<String>()) {
+        Some(more) => budget.take(more, THINGS),
+        None => Err(Refusal::Damaged("it says that it has more texts than it has".to_owned())),
+    }
+}
+
+/// The hidden rows of a sheet, from 1 and in their order. Refuses a sheet of which a cell does not fit into the memory.
+pub(super) fn hidden_rows<R: Read>(events: Events<R>) -> Result<Vec<u32>, Refusal> {
+    /// The most rows of a sheet.
+    const MOST_ROWS: usize = 1 << 20;
+    let mut events = events.whole("c");
+    let (mut hidden, mut row) = (Vec::new(), 0_u32);
+    loop {
+        let is_within = events.is_within();
+        match events.next()? {
+            Event::Start(element) | Event::Empty(element) if element.local_name().as_ref() == "row" && !is_within => {
+                row = value(&element, "r").and_then(|number| number.parse().ok()).unwrap_or(row.saturating_add(1));
+                if matches!(value(&element, "hidden").as_deref(), Some("1" | "true")) {
+                    hidden.push(row);
+                }
+                if hidden.len() > MOST_ROWS {
+                    return Err(Refusal::Damaged("more rows than a sheet has".to_owned()));
+                }
+            }
+            // What comes behind the cells is not read.
+            Event::End(element) if element.local_name().as_ref() == "sheetData" && !is_within => return Ok(hidden),
+            Event::Empty(element) if element.local_name().as_ref() == "sheetData" && !is_within => return Ok(hidden),
+            Event::Eof => return Ok(hidden),
+            _ => {}
+        }
+    }
+}
