@@ -95,8 +95,7 @@ fn answer(status: &str, headers: &str) -> String {
 #[test]
 fn answers_without_the_whole_list_send_nothing() {
     let gateway = Gateway::accepting();
-    let page = "<form action=/login>Sign in</form>";
-    let page = |kind: &str| {
+    let page = |kind: &str, page: &str| {
         let length = page.len();
         format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{page}")
     };
@@ -119,11 +118,13 @@ fn answers_without_the_whole_list_send_nothing() {
         (format!("HTTP/1.0 200 OK\r\n\r\n{LIST}"), "no `Content-Length`"),
         (format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2d\r\n{LIST}\r\n"), "broke"),
         (format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{LIST}"), "broke"),
-        (page("text/html; charset=utf-8"), "a web page instead of a list"),
-        (page("text/csv"), "a web page (HTML)"),
+        (page("text/html; charset=utf-8", "<form action=/login>"), "a web page instead of a list"),
+        (page("text/csv", "\n<!DOCTYPE HTML><title>Sign in</title>"), "a web page instead of a list"),
     ] {
-        run(&at(&Web::answering(answer).address, &gateway)).exits(2).says(words).says("sale.yaml");
+        run(&at(&Web::answering(answer).address, &gateway)).exits(2).says(words).says("sale.yaml:4");
     }
+    // Decoding knows more of them.
+    run(&at(&Web::answering(page("text/csv", "<form action=/login>")).address, &gateway)).exits(2).says("a web page");
     assert_eq!(gateway.phones(), Vec::<u64>::new());
 }
 

@@ -65,8 +65,9 @@ pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(),
 pub(super) fn check_is_no_page(headers: &HeaderMap, head: &[u8]) -> Result<(), Failed> {
     let kind = text(headers, CONTENT_TYPE);
     let kind = kind.split(';').next().unwrap_or_default().trim_end();
-    let is_markup = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start().starts_with(b"<");
-    if is_markup && matches!(kind, "text/html" | "application/xhtml+xml") {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start().to_ascii_lowercase();
+    let says_so = matches!(kind, "text/html" | "application/xhtml+xml") && head.starts_with(b"<");
+    if says_so || head.starts_with(b"<!doctype html") || head.starts_with(b"<html") {
         let help = "look at `headers` and the address: the page may ask to sign in";
         return Err(Failed::new("it answered with a web page instead of a list").help(help));
     }
