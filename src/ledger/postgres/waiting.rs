@@ -120,6 +120,8 @@ fn shows_a_server(error: &sqlx::Error) -> bool {
             code.starts_with("57P") || code == TOO_MANY_CONNECTIONS
         }
         sqlx::Error::Io(error) => is_of_a_connection(error.kind()),
+        // The driver reads a connection that is closed before its first answer as an answer that it does not know.
+        sqlx::Error::Protocol(_) => true,
         _ => false,
     }
 }
