@@ -124,7 +124,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    // What a process with the same number left. A link goes itself and is not followed.
+    // An earlier process with the same number may have left one. Removing a link does not touch its target.
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

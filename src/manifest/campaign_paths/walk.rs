@@ -114,7 +114,7 @@ fn walk<T>(
                 };
                 add_parts(within, &mut ahead)?;
             }
-            // No link.
+            // This part is not a link.
             Err(Errno::INVAL) if ahead.is_empty() => break part,
             Err(Errno::INVAL) => {
                 let next = openat(here, &part, FOLDER | OFlags::NOFOLLOW, Mode::empty());
