@@ -7,6 +7,8 @@ mod files;
 mod forms;
 mod lists;
 mod loopback;
+#[cfg(target_os = "linux")]
+mod memory;
 mod messages;
 mod outside;
 mod pipes;

@@ -6,7 +6,14 @@ use super::Refusal;
 use crate::audience::form_trouble as trouble;
 
 /// The most bytes that are kept of a workbook. The program itself and one row come on top.
-pub(super) const MOST_KEPT: u64 = 192 << 20;
+pub(super) const MOST_KEPT: u64 = 208 << 20;
+
+/// What a text takes in memory: its place in a list, and the piece of memory that holds it.
+pub(super) const fn text(bytes: usize) -> usize {
+    const SMALLEST: usize = 32;
+    let piece = (bytes + size_of::<usize>()).next_multiple_of(16);
+    size_of::<String>() + if piece < SMALLEST { SMALLEST } else { piece }
+}
 
 /// What is left of it.
 pub(super) struct Budget<'f> {
@@ -34,6 +41,11 @@ impl<'f> Budget<'f> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_text_takes_the_smallest_piece_of_memory() {
+        assert_eq!([text(0), text(24), text(25), text(1000)], [56, 56, 72, 1032]);
+    }
 
     #[test]
     fn budget_is_shared_by_all_that_is_kept() {

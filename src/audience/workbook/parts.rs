@@ -7,7 +7,7 @@ use quick_xml::events::{BytesStart, Event};
 
 use super::Refusal;
 use super::archive::Archive;
-use super::budget::Budget;
+use super::budget::{Budget, text};
 use super::events::{Events, local_value, value};
 use crate::audience::form_trouble as trouble;
 
@@ -212,17 +212,15 @@ pub(super) fn look_at_texts<S: Read + Seek>(
     budget: &mut Budget<'_>,
 ) -> Result<(), Refusal> {
     const THINGS: &str = "its texts";
-    /// What a text takes besides its bytes: its place in a list that has room for more, and the smallest piece of memory.
-    const EACH: usize = 2 * size_of::<String>() + 16;
     let Some(events) = archive.events(part)? else { return Ok(()) };
     let mut events = events.whole("si");
-    let (mut said, mut count, mut pieces) = (0_usize, 0_usize, 1);
+    let (mut said, mut count, mut pieces, mut length) = (0_usize, 0_usize, 1, 0);
     loop {
         match events.next()? {
             Event::Start(element) | Event::Empty(element) => match element.local_name().as_ref() {
                 "si" => {
-                    (count, pieces) = (count + 1, 1);
-                    budget.take(EACH, THINGS)?;
+                    budget.take(text(length), THINGS)?;
+                    (count, pieces, length) = (count + 1, 1, 0);
                 }
                 // A text of several pieces grows, and then has room for more.
                 "r" => pieces = 2,
@@ -233,12 +231,13 @@ pub(super) fn look_at_texts<S: Read + Seek>(
                 }
                 _ => {}
             },
-            Event::Text(text) => budget.take(pieces * text.as_ref().len(), THINGS)?,
-            Event::CData(text) => budget.take(pieces * text.as_ref().len(), THINGS)?,
+            Event::Text(text) => length += pieces * text.len(),
+            Event::CData(text) => length += pieces * text.len(),
             Event::Eof => break,
             _ => {}
         }
     }
+    budget.take(text(length), THINGS)?;
     // The library makes room for as many as the part says.
     match said.saturating_sub(count).checked_mul(size_of::<String>()) {
         Some(more) => budget.take(more, THINGS),
