@@ -13,7 +13,7 @@ use super::trouble::{self, Spot};
 use crate::finding::Finding;
 
 /// The most bytes that one cell may have.
-const CELL_LIMIT: usize = 1 << 16;
+pub const CELL_LIMIT: usize = 1 << 16;
 
 /// What a record is judged by.
 pub(super) struct Inspection<'a> {

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 /// The most bytes that one record may have.
-pub(super) const RECORD_LIMIT: usize = 1 << 20;
+pub const RECORD_LIMIT: usize = 1 << 20;
 /// How much is asked of the input at a time, in bytes.
 const BLOCK: usize = 1 << 16;
 const BOM: &[u8] = b"\xef\xbb\xbf";

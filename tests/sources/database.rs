@@ -13,8 +13,49 @@ fn run(sale: &Folder, address: &str) -> crate::support::Finished {
     Process::start(command).finish()
 }
 
+/// Runs the campaign with a database whose answer has a long value: it is refused, and in bounded memory.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn is_refused_early(sale: &Folder, address: &str, words: &str) {
+    let mut command = sale.command(&["run", "sale.yaml"]);
+    command.env("CRM_URL", address);
+    let (ended, memory) = Process::start(command).finish_measured();
+    let ended = ended.exits(2).says(words);
+    assert!(memory < 256 << 10, "{memory} KiB\n{}", ended.told());
+    assert_eq!(kept(sale), 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sqlite_value_that_fills_the_memory_is_refused_early() {
+    let _files = crate::support::in_files();
+    for (value, words) in [
+        ("cast(zeroblob(150000000) as text)", "a value of the column `name` has more than 64 KiB"),
+        ("zeroblob(150000000)", "a value of the column `name` has more than 64 KiB"),
+        ("cast(zeroblob(70000) as text)", "a value of the column `name` has more than 64 KiB"),
+    ] {
+        let _case = telling(format!("case: {value}"));
+        let sale = fetched(campaign(), QUERY);
+        let address = sqlite_with(&sale, &format!("update people set name = {value} where phone = 380501000003"));
+        is_refused_early(&sale, &address, words);
+    }
+    let wide: Vec<String> = (0..20).map(|column| format!("substr(name, 1, 60000) as n{column}")).collect();
+    let sale = fetched(
+        campaign(),
+        &format!("sql: \"select phone, name, {} from people\"\nfrom: {{ env: CRM_URL }}", wide.join(", ")),
+    );
+    let address =
+        sqlite_with(&sale, "update people set name = cast(zeroblob(60000) as text) where phone = 380501000002");
+    is_refused_early(&sale, &address, "a row has more than 1 MiB");
+}
+
 /// A file with a table of people; the numbers are numbers there, and one thing is nothing.
 fn sqlite(folder: &Folder) -> String {
+    sqlite_with(folder, "")
+}
+
+/// The same, changed by a command.
+fn sqlite_with(folder: &Folder, change: &str) -> String {
     let path = folder.path("crm.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -26,6 +67,7 @@ fn sqlite(folder: &Folder) -> String {
                                        (380501000003, null, '2020-01-01', 100000000000, null),
                                        (380501000004, 'Eve', '9999-01-01', 0, null);";
         database.execute(people).await.expect("people");
+        database.execute(sqlx::AssertSqlSafe(change.to_owned())).await.expect("a change");
         database.close().await.expect("closed");
     });
     format!("sqlite://{}", path.display())
@@ -161,5 +203,17 @@ fn a_postgresql_server_answers_in_its_own_words() {
     ] {
         let sale = fetched(campaign().through(&gateway), &format!("sql: \"{sql}\"\nfrom: {{ env: CRM_URL }}"));
         run(&sale, &server.address()).exits(2).says(words);
+    }
+    #[cfg(target_os = "linux")]
+    for (name, words) in [
+        ("repeat('x', 200000000)", "a row has more than 1 MiB"),
+        ("repeat('x', 70000)", "the column `name` has more than 64 KiB"),
+    ] {
+        let _files = crate::support::in_files();
+        let sql = format!(
+            "select phone, case when phone = 380501000003 then {name} else name end as name from people -- all"
+        );
+        let sale = fetched(campaign(), &format!("sql: |\n  {sql}\nfrom: {{ env: CRM_URL }}"));
+        is_refused_early(&sale, &server.address(), words);
     }
 }

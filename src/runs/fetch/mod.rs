@@ -3,6 +3,7 @@
 //!
 //! No secret is in any error, no shell reads a command, and nothing is fetched but when somebody wants it.
 
+mod bound;
 mod command;
 mod input;
 mod past;

@@ -17,9 +17,11 @@ use sqlx::{
     Statement as _, TypeInfo as _, ValueRef as _, raw_sql,
 };
 
+use super::bound::{LONG_ROW, LONG_VALUE, of_postgres, of_sqlite};
 use super::question::with_date;
 use super::spool::Spool;
 use super::{Failed, secret, without};
+use crate::audience::{CELL_LIMIT, RECORD_LIMIT};
 use crate::manifest::ListQuery;
 
 /// The name of the prepared query.
@@ -45,7 +47,7 @@ impl From<Failed> for Trouble {
 
 pub(super) async fn fetch(wanted: &ListQuery, today: Date, spool: Spool) -> Result<Spool, Failed> {
     let address = secret(&wanted.from, "the address of the database (`from`)")?;
-    let mut answer = Answer { out: csv::Writer::from_writer(spool) };
+    let mut answer = Answer { out: csv::Writer::from_writer(spool), columns: Vec::new() };
     let kind = address.expose_secret().split(':').next().unwrap_or_default();
     let asked = match kind {
         "postgres" | "postgresql" => postgres(&address, wanted, today, &mut answer).await,
@@ -56,6 +58,7 @@ pub(super) async fn fetch(wanted: &ListQuery, today: Date, spool: Spool) -> Resu
     match asked {
         Ok(()) => answer.finish(),
         Err(Trouble::Told(failed)) => Err(failed),
+        Err(Trouble::Database(sqlx::Error::Database(error))) if error.message().contains(LONG_ROW) => Err(long_row()),
         Err(Trouble::Database(error)) => Err(Failed::new(words(&error, &address))),
     }
 }
@@ -69,7 +72,13 @@ async fn postgres(address: &SecretString, wanted: &ListQuery, today: Date, answe
     connection.execute("SET datestyle = ISO; SET intervalstyle = iso_8601").await?;
     connection.execute("BEGIN READ ONLY").await?;
     let parameter = if dates > 0 { "(date)" } else { "" };
-    sqlx::query(AssertSqlSafe(format!("PREPARE {NAME} {parameter} AS {sql}"))).execute(&mut connection).await?;
+    let prepare = |sql: &str| AssertSqlSafe(format!("PREPARE {NAME} {parameter} AS {sql}"));
+    // What cannot stand within another query is prepared as it is: the server refuses it, or answers with no long rows.
+    connection.execute("SAVEPOINT campaign_query").await?;
+    if sqlx::query(prepare(&of_postgres(&sql))).execute(&mut connection).await.is_err() {
+        connection.execute("ROLLBACK TO SAVEPOINT campaign_query").await?;
+        sqlx::query(prepare(&sql)).execute(&mut connection).await?;
+    }
     let typed = sql.replace("$1", "$1::date");
     let shape = connection.prepare(AssertSqlSafe(typed).into_sql_str()).await?;
     let columns = shape.columns().iter().map(|column| (column.name().to_owned(), column.type_info().name().to_owned()));
@@ -123,7 +132,10 @@ async fn sqlite(address: &SecretString, wanted: &ListQuery, today: Date, answer:
     let columns = shape.columns().iter().map(|column| (column.name().to_owned(), String::new()));
     let columns: Vec<(String, String)> = columns.collect();
     answer.header(&columns)?;
-    let mut query = sqlx::query(AssertSqlSafe(sql));
+    let bounded = of_sqlite(&sql, columns.len());
+    // What cannot stand within another query is asked as it is, and refused there.
+    let fits = connection.prepare(AssertSqlSafe(bounded.clone()).into_sql_str()).await.is_ok();
+    let mut query = sqlx::query(AssertSqlSafe(if fits { bounded } else { sql }));
     if dates > 0 {
         query = query.bind(today.to_string());
     }
@@ -143,6 +155,7 @@ fn value_of(row: &SqliteRow, at: usize, columns: &[(String, String)]) -> Result<
     match value.type_info().name() {
         "INTEGER" => Ok(row.try_get_unchecked::<i64, _>(at)?.to_string()),
         "REAL" => Ok(row.try_get_unchecked::<f64, _>(at)?.to_string()),
+        "BLOB" if row.try_get_unchecked::<&[u8], _>(at)? == LONG_VALUE => Err(long_value(&columns[at].0).into()),
         "BLOB" => Err(bytes(&columns[at].0).into()),
         _ => Ok(row.try_get_unchecked(at)?),
     }
@@ -161,6 +174,7 @@ where
 /// The list as it is written.
 struct Answer {
     out: csv::Writer<Spool>,
+    columns: Vec<String>,
 }
 
 impl Answer {
@@ -173,12 +187,22 @@ impl Answer {
         if let Some((name, _)) = columns.iter().find(|(_, kind)| binary(kind)) {
             return Err(bytes(name));
         }
-        self.out.write_record(columns.iter().map(|(name, _)| name)).map_err(unwritten)
+        self.columns = columns.iter().map(|(name, _)| name.clone()).collect();
+        self.out.write_record(&self.columns).map_err(unwritten)
     }
 
     fn record(&mut self, cells: impl Iterator<Item = Result<String, Trouble>>) -> Result<(), Trouble> {
-        for cell in cells {
-            self.out.write_field(cell?).map_err(unwritten)?;
+        let mut length = 0;
+        for (cell, column) in cells.zip(&self.columns) {
+            let cell = cell?;
+            length += cell.len() + 1;
+            if cell.len() > CELL_LIMIT {
+                return Err(long_value(column).into());
+            }
+            if length > RECORD_LIMIT {
+                return Err(long_row().into());
+            }
+            self.out.write_field(cell).map_err(unwritten)?;
         }
         Ok(self.out.write_record(None::<&[u8]>).map_err(unwritten)?)
     }
@@ -199,6 +223,15 @@ fn one(wanted: &ListQuery, parameter: &str) -> Result<(String, usize), Failed> {
 fn bytes(column: &str) -> Failed {
     let help = "leave it out of the `select`, or make a text of it there";
     Failed::new(format!("the column `{column}` holds bytes and no text")).help(help)
+}
+
+fn long_value(column: &str) -> Failed {
+    let help = "leave the column out of the `select`, or shorten its values there";
+    Failed::new(format!("a value of the column `{column}` has more than 64 KiB")).help(help)
+}
+
+fn long_row() -> Failed {
+    Failed::new("a row has more than 1 MiB").help("leave columns with long texts out of the `select`")
 }
 
 fn unwritten(error: csv::Error) -> Failed {
