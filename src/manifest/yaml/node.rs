@@ -97,6 +97,15 @@ impl Node {
         self.scalar().is_some_and(Scalar::is_null)
     }
 
+    /// The bytes of all its keys and values.
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.content {
+            Content::Scalar(scalar) => scalar.text.len(),
+            Content::List(items) => items.iter().map(Node::bytes).sum(),
+            Content::Map(entries) => entries.iter().map(|entry| entry.key.len() + entry.value.bytes()).sum(),
+        }
+    }
+
     /// How many nodes it is made of, and how deep they lie in each other.
     pub(crate) fn size(&self) -> (usize, usize) {
         let children: Box<dyn Iterator<Item = &Node>> = match &self.content {

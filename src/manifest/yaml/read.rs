@@ -17,13 +17,15 @@ const DEPTH: usize = 32;
 const NODES: usize = 20_000;
 /// How many times a file may refer back to an anchor.
 const ALIASES: usize = 100;
+/// How many bytes aliases may repeat: as many as a file may have.
+const REPEATED: usize = 1 << 20;
 
 /// Reads the report's file; findings go into the report, and there is no tree if it cannot be read.
 pub(crate) fn read(report: &mut Report) -> Option<Node> {
     let source = report.source.clone();
     let options = options! { emit_anchor_events: true, flow_nesting_limit: DEPTH, block_nesting_limit: DEPTH };
     let events = Parser::new_from_str_with_options(source.text(), options);
-    let mut reader = Reader { events, report, anchors: BTreeMap::new(), nodes: 0, aliases: 0 };
+    let mut reader = Reader { events, report, anchors: BTreeMap::new(), nodes: 0, aliases: 0, repeated: 0 };
     match reader.document() {
         Ok(node) => node,
         Err(finding) => {
@@ -47,6 +49,7 @@ struct Reader<'s, 'r> {
     anchors: BTreeMap<usize, Anchor>,
     nodes: usize,
     aliases: usize,
+    repeated: usize,
 }
 
 #[derive(Default)]
@@ -195,6 +198,11 @@ impl<'s> Reader<'s, '_> {
         };
         if self.aliases > ALIASES {
             let finding = Finding::new(&rules::FILE_TOO_COMPLEX, format!("the file has more than {ALIASES} aliases"));
+            return Err(self.fatal(&span, finding.help("write the values out")));
+        }
+        self.repeated += node.bytes();
+        if self.repeated > REPEATED {
+            let finding = Finding::new(&rules::FILE_TOO_COMPLEX, "the aliases of the file repeat more than 1 MiB");
             return Err(self.fatal(&span, finding.help("write the values out")));
         }
         self.spend(node.size(), depth, &span)?;

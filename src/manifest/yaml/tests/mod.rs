@@ -40,3 +40,15 @@ fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
         }
     }
 }
+
+#[test]
+fn aliases_that_repeat_a_long_value_are_refused() {
+    let file = |aliases: usize| {
+        let repeated: String = (0..aliases).map(|number| format!("b{number}: *a\n")).collect();
+        format!("a: &a {}\n{repeated}", "x".repeat(300_000))
+    };
+    assert!(understood(&file(3)).0.is_some());
+    let (_, findings) = understood(&file(4));
+    assert_eq!(findings.len(), 1);
+    assert!(findings[0].message.contains("aliases of the file repeat more than 1 MiB"), "{}", findings[0].message);
+}
