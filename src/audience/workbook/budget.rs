@@ -6,7 +6,7 @@ use super::Refusal;
 use crate::audience::form_trouble as trouble;
 
 /// The most bytes that are kept of a workbook. The program itself and one row come on top.
-pub(super) const MOST_KEPT: u64 = 208 << 20;
+pub(super) const MOST_KEPT: u64 = 192 << 20;
 
 /// What a text takes in memory: its place in a list, and the piece of memory that holds it.
 pub(super) const fn text(bytes: usize) -> usize {

@@ -71,7 +71,8 @@ fn sheets<S: Read + Seek>(archive: &mut Archive<'_, S>) -> Result<Vec<(String, b
                 "table" => {
                     let visible = value(&element, "table:style-name").is_none_or(|style| !hidden.contains(&style));
                     let name = value(&element, "table:name").unwrap_or_default();
-                    budget.take(EACH + name.len(), "its sheets")?;
+                    // Names are copied when none is chosen.
+                    budget.take(EACH + 4 * name.len(), "its sheets")?;
                     sheets.push((name, visible));
                 }
                 _ => {}

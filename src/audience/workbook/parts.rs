@@ -43,7 +43,8 @@ impl Parts {
                     let relation = relation.ok_or_else(|| Refusal::Damaged("a sheet without a part".to_owned()))?;
                     if relation.kind.rsplit('/').next() == Some("worksheet") {
                         let (name, part) = (value(element, "name").unwrap_or_default(), relation.part(&folder));
-                        budget.take(name.len() + part.len() + size_of::<SheetPart>(), "its sheets")?;
+                        // Names are copied when a sheet is chosen, and once more when none is.
+                        budget.take(4 * (name.len() + size_of::<SheetPart>()) + 2 * part.len(), "its sheets")?;
                         let visible = value(element, "state").is_none_or(|state| state == "visible");
                         sheets.push(SheetPart { name, visible, part });
                     }
