@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Connector;
 use super::arguments::Arguments;
 use super::caller::Caller;
-use super::confirmation::{Preview, is_confirmed, refusal};
+use super::confirmation::{is_confirmed, refusal};
 use super::error::ToolError;
 use super::rpc::{Era, Fault, LEGACY, MODERN, Reply, Request, complete, failed};
 use super::tool::ReadyTool;
@@ -86,10 +86,11 @@ async fn call(
     let ready = connector.tools.iter().find(|ready| ready.tool.name == name);
     let Some(ready) = ready else { return Err(Fault::params(request.era, "Unknown tool")) };
     let arguments = match request.params.get("arguments") {
-        None => Map::new(),
+        None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments.clone(),
-        Some(_) => return Err(Fault::params(request.era, "`arguments` is no object")),
+        Some(_) => return Err(Fault::params(request.era, "`arguments` must be an object")),
     };
+    let arguments = ready.normalized(arguments);
     let began = Instant::now();
     let result = run(connector, key, ready, arguments).await;
     let outcome = result.as_ref().map_or_else(ToolError::code, |_| "ok");
@@ -107,9 +108,9 @@ async fn run(
     if let Some(preview) = ready.tool.preview
         && !is_confirmed(&arguments)
     {
-        let Preview { shown, mut problems } = preview(&arguments);
-        problems.splice(0..0, ready.problems(&arguments));
-        return Ok(refusal(Preview { shown, problems }));
+        let mut preview = preview(&arguments);
+        preview.problems.splice(0..0, ready.problems(&arguments));
+        return Ok(refusal(preview));
     }
     let key = key.ok_or_else(ToolError::no_key)?;
     connector.limits.charge_key(&key).map_err(|wait| ToolError::rate_limited(Some(wait)))?;

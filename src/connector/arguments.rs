@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use crate::audience::parse;
-
 use super::error::ToolError;
+use crate::audience::{Number, parse_number};
 use crate::domain::{MessageId, Phone};
+
+/// The digits that an international number has at least and at most.
+const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
 
 /// Arguments that agree with the schema of their tool.
 #[derive(Clone, Debug, Default)]
@@ -37,10 +39,10 @@ impl Arguments {
         self.0.get(name) == Some(&Value::Bool(true))
     }
 
-    /// A number of a phone: a text of digits, with a plus sign or without, or a whole number.
+    /// The number of the recipient.
     pub(super) fn phone(&self) -> Result<Phone, ToolError> {
-        let wrong = || ToolError::argument("`phone` is no international number: digits with the code of the country");
-        self.0.get("phone").and_then(phone_in).ok_or_else(wrong)
+        let value = self.0.get("phone").unwrap_or(&Value::Null);
+        read_phone(value).map(|number| number.phone).map_err(ToolError::argument)
     }
 
     /// Our identifier of a message, where the caller brings one.
@@ -50,19 +52,54 @@ impl Arguments {
 
     /// Our identifier of a message.
     pub(super) fn id(&self) -> Result<MessageId, ToolError> {
-        let wrong = || ToolError::argument("`id` is no identifier that a sending tool returned");
+        let wrong = || ToolError::argument("`id` is not an identifier that a sending tool returned");
         self.number("id").and_then(MessageId::new).ok_or_else(wrong)
     }
 }
 
-/// The number that a value is, if there is such a number; the code of a country stands at its beginning.
-fn phone_in(value: &Value) -> Option<Phone> {
-    let digits = match value {
-        Value::String(text) => text.trim_start_matches('+').to_owned(),
-        number => number.as_u64()?.to_string(),
+/// The phone number that a value is: a text of digits, with a plus sign or without, or a whole number.
+///
+/// # Errors
+/// What is wrong with it and what to do, without the number.
+pub(super) fn read_phone(value: &Value) -> Result<Number, String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_u64() => number.to_string(),
+        _ => {
+            return Err(
+                "`phone` must be one phone number: digits with the country code, such as 380671112233".to_owned()
+            );
+        }
     };
+    let digits = text.strip_prefix('+').unwrap_or(&text);
+    let count = digits.chars().count();
+    let (least, most) = (DIGITS.start(), DIGITS.end());
+    let problem = if digits.chars().any(char::is_whitespace) {
+        Some("has spaces; write the digits together".to_owned())
+    } else if digits.chars().any(char::is_alphabetic) {
+        Some("has letters; write digits with the country code, such as 380671112233".to_owned())
+    } else if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        Some("has signs that are no digits; write digits with the country code, such as 380671112233".to_owned())
+    } else if digits.starts_with('0') {
+        Some("begins with 0; write the country code first, such as 380671112233 for 0671112233".to_owned())
+    } else if count < *least {
+        Some(format!("has {count} digits, and a number with its country code has {least} to {most}"))
+    } else if count > *most {
+        Some(format!("has {count} digits, and one number has at most {most}"))
+    } else {
+        None
+    };
+    if let Some(problem) = problem {
+        return Err(format!("`phone` {problem}"));
+    }
     // A plus sign, so that no number is read as one of a country.
-    parse(&format!("+{digits}"), None).ok()
+    let invalid = |problem| format!("`phone` is not a valid phone number: {problem}; ask the person you work for");
+    parse_number(&format!("+{digits}"), None).map_err(invalid)
+}
+
+/// What is wrong with a phone number; nothing if it is one.
+pub(super) fn phone_problem(value: &Value) -> Option<String> {
+    read_phone(value).err()
 }
 
 /// A number of which only the last four digits are shown, as far as the value is one.
@@ -83,15 +120,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_read_with_the_code_of_its_country_or_not_at_all() {
-        let read = |value: Value| phone_in(&value).map(Phone::get);
+    fn phone_is_read_with_its_country_code() {
         for value in [json!("380501234567"), json!("+380501234567"), json!(380_501_234_567_u64)] {
-            assert_eq!(read(value), Some(380_501_234_567));
+            assert_eq!(read_phone(&value).map(|number| number.phone.get()), Ok(380_501_234_567));
         }
-        for value in
-            [json!("0501234567"), json!("12345678"), json!(["380501234567"]), json!(null), json!(1.5), json!("")]
-        {
-            assert_eq!(read(value.clone()), None, "{value}");
+    }
+
+    #[test]
+    fn problem_of_a_phone_says_what_to_do_without_the_number() {
+        for (value, words) in [
+            (json!("38050abc4567"), "has letters; write digits"),
+            (json!("38О501234567"), "has letters"),
+            (json!("380 50 123 45 67"), "has spaces; write the digits together"),
+            (json!("380-50-123-45-67"), "signs that are no digits"),
+            (json!("3.8e11"), "has letters"),
+            (json!("0501234567"), "begins with 0; write the country code first"),
+            (json!("00380501234567"), "begins with 0"),
+            (json!(501_239), "has 6 digits"),
+            (json!(""), "has 0 digits"),
+            (json!("+"), "has 0 digits"),
+            (json!("3805012345673805"), "has 16 digits, and one number has at most 15"),
+            (json!("380001234567"), "is not a valid phone number"),
+            (json!("12345678"), "is not a valid phone number"),
+            (json!(["380501234567"]), "must be one phone number"),
+            (json!(null), "must be one phone number"),
+            (json!(1.5), "must be one phone number"),
+            (json!(-380_501_234_567_i64), "must be one phone number"),
+        ] {
+            let problem = read_phone(&value).unwrap_err();
+            assert!(problem.starts_with("`phone` ") && problem.contains(words), "{value}: {problem}");
+            assert!(!problem.contains("50123"), "{problem}");
         }
     }
 

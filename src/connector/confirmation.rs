@@ -2,7 +2,11 @@
 //!
 //! A refusal is a result and no error: of an error an assistant thinks that it has to mend it, by confirming.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
+
+use crate::domain::Content;
 
 /// What is shown of a call before it is confirmed.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +15,8 @@ pub(super) struct Preview {
     pub(super) shown: Value,
     /// What is wrong with it.
     pub(super) problems: Vec<String>,
+    /// The message; nothing if it is not complete, or if the tool sends none.
+    pub(super) content: Option<Content<Cow<'static, str>>>,
 }
 
 /// Whether somebody confirmed a call: by the one value that says so.
@@ -19,7 +25,7 @@ pub(super) fn is_confirmed(arguments: &Map<String, Value>) -> bool {
 }
 
 /// The refusal of a call that nobody confirmed, with all that is wrong with it.
-pub(super) fn refusal(Preview { shown, problems }: Preview) -> Value {
+pub(super) fn refusal(Preview { shown, problems, .. }: Preview) -> Value {
     json!({
         "refused": true,
         "reason": "nothing was sent: `confirm` is not true",

@@ -36,21 +36,26 @@ impl Draft {
         Self { kind: OperationKind::Pipeline, stages, problems }
     }
 
-    /// What somebody has to see who is to confirm it.
-    pub(super) fn preview(&self, phone: Option<&Json>) -> Json {
-        let mut preview = match self.stages.first() {
-            Some((channel, said)) => shown(*channel, said),
-            None => Map::new(),
-        };
+    /// What a person sees before they confirm it: exactly what the operation carries. A channel whose message is not complete,
+    /// which cannot be sent, shows what the call says of it.
+    pub(super) fn preview(&self, phone: Option<&Json>, id: Option<&Json>) -> Json {
+        let each = self.stages.iter().map(|(channel, said)| match self.stage(*channel, said) {
+            Ok(stage) => (*channel, carried(self.kind, &stage)),
+            Err(_) => (*channel, renamed(*channel, said)),
+        });
+        let shown: Vec<(Channel, Said)> = each.collect();
+        let mut preview = shown.first().map(|(_, shown)| shown.clone()).unwrap_or_default();
         preview.insert("phone".to_owned(), json!(phone.map(masked)));
-        preview.insert("channels".to_owned(), self.stages.iter().map(|(channel, _)| channel.name()).collect());
-        if self.stages.len() > 1 {
-            let each = |(channel, said): &(Channel, Said)| {
-                let mut shown = shown(*channel, said);
+        preview.insert("channels".to_owned(), shown.iter().map(|(channel, _)| channel.name()).collect());
+        if let Some(id) = id {
+            preview.insert("id".to_owned(), id.clone());
+        }
+        if shown.len() > 1 {
+            let each = shown.into_iter().map(|(channel, mut shown)| {
                 shown.insert("channel".to_owned(), json!(channel.name()));
                 Json::Object(shown)
-            };
-            preview.insert("messages".to_owned(), self.stages.iter().map(each).collect());
+            });
+            preview.insert("messages".to_owned(), each.collect());
         }
         Json::Object(preview)
     }
@@ -132,18 +137,36 @@ pub(super) fn called(key: &'static str) -> &'static str {
     }
 }
 
-/// All that is said on a channel, as far as it is there, and the parts of its text.
-fn shown(channel: Channel, said: &Said) -> Said {
-    let mut shown = Said::new();
-    for key in channel.facts().fields.iter().map(|field| field.key) {
-        if let Some(value) = said.get(key) {
-            shown.insert(called(key).to_owned(), value.clone());
-        }
+/// What an operation of this kind carries of a stage, by the names of the sending tools, and the parts of its text.
+fn carried(kind: OperationKind, stage: &Stage<Text>) -> Said {
+    let mut carried = Said::new();
+    for (field, value) in stage.values().filter(|(field, _)| field.place(kind).property().is_some()) {
+        carried.insert(called(field.key).to_owned(), json_of(value));
     }
-    if let (true, Some(text)) = (channel.facts().billed_by_part, said.get("message").and_then(Json::as_str)) {
-        shown.insert("parts".to_owned(), json!(sms_text(text).parts));
+    if let Some(text) = stage.billed_text() {
+        carried.insert("parts".to_owned(), json!(sms_text(text).parts));
     }
-    shown
+    carried
+}
+
+fn json_of(value: Value<&Text>) -> Json {
+    match value {
+        Value::Text(text) => json!(text),
+        Value::Word(word) => json!(word),
+        Value::Number(number) => json!(number),
+        Value::Flag(flag) => json!(flag),
+        Value::Cards(cards) => cards.into_iter().map(card_json).collect(),
+    }
+}
+
+fn card_json(card: Card<&Text>) -> Json {
+    Json::Object(card.into_texts().map(|(field, text)| (field.key.to_owned(), json!(text))).collect())
+}
+
+/// What a call says on a channel, by the names of the sending tools.
+fn renamed(channel: Channel, said: &Said) -> Said {
+    let keys = channel.facts().fields.iter().map(|field| field.key);
+    keys.filter_map(|key| Some((called(key).to_owned(), said.get(key)?.clone()))).collect()
 }
 
 fn text(given: Option<&Json>) -> Option<Text> {

@@ -4,6 +4,7 @@
 //! - `rpc`: the protocol in all its revisions, pure;
 //! - `answer`: its methods, and the way of a call: key, limits, schema, tool, schema;
 //! - `tool`: what a tool is; `tools`: each of them in a file; `arguments`, `error`: what it takes, and why it has no result;
+//! - `schema`: the check of arguments;
 //! - `confirmation`: the lock of a call that would send; `draft`: a message as a call says it; `sending`: its way, past the
 //!   operator's limits; `recent`: what was sent lately;
 //! - `campaigns`: the campaigns of a folder as tools, besides those of the account;
@@ -29,6 +30,7 @@ mod known_keys;
 mod limits;
 mod recent;
 mod rpc;
+mod schema;
 mod sending;
 mod stdio;
 mod tool;

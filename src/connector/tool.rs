@@ -8,6 +8,7 @@ use super::arguments::Arguments;
 use super::caller::Caller;
 use super::confirmation::Preview;
 use super::error::ToolError;
+use super::schema;
 
 /// A tool of the connector.
 pub(super) struct Tool {
@@ -74,7 +75,7 @@ pub(super) type Call = for<'a> fn(&'a Caller<'a>, Arguments) -> BoxFuture<'a, Re
 /// A tool with its schemas ready to judge by.
 pub(super) struct ReadyTool {
     pub(super) tool: &'static Tool,
-    input: Validator,
+    input: Value,
     output: Validator,
     /// How `tools/list` shows it.
     pub(super) listed: Value,
@@ -83,7 +84,6 @@ pub(super) struct ReadyTool {
 impl ReadyTool {
     /// A tool whose schemas were read.
     pub(super) fn of(tool: &'static Tool) -> Self {
-        let compiled = |schema: &Value| jsonschema::validator_for(schema).expect("a schema of ours");
         let (input, output) = ((tool.input)(), (tool.output)());
         let listed = json!({
             "name": tool.name,
@@ -93,19 +93,19 @@ impl ReadyTool {
             "outputSchema": output,
             "annotations": tool.annotations.json(tool.title),
         });
-        Self { tool, input: compiled(&input), output: compiled(&output), listed }
+        let output = jsonschema::validator_for(&output).expect("a schema of ours");
+        Self { tool, input, output, listed }
     }
 
-    /// What is wrong with arguments, each with its place; nothing if the schema takes them.
+    /// The arguments as the tool reads them: null is absent, and whole numbers are integers.
+    pub(super) fn normalized(&self, mut arguments: Map<String, Value>) -> Map<String, Value> {
+        schema::normalize_members(&self.input, &mut arguments);
+        arguments
+    }
+
+    /// What is wrong with normalized arguments, each with its name; nothing if the schema takes them.
     pub(super) fn problems(&self, arguments: &Map<String, Value>) -> Vec<String> {
-        let arguments = Value::Object(arguments.clone());
-        let told = |error: jsonschema::ValidationError<'_>| {
-            let place = error.instance_path().to_string().trim_start_matches('/').replace('/', ".");
-            // A value may be a text for somebody, so none is repeated.
-            let why = error.masked_with("the value").to_string();
-            if place.is_empty() { why } else { format!("`{place}`: {why}") }
-        };
-        self.input.iter_errors(&arguments).map(told).collect()
+        schema::problems(&self.input, arguments)
     }
 
     /// Whether a result is one that the schema promises.

@@ -2,6 +2,7 @@
 
 mod afterwards;
 mod approvals;
+mod arguments;
 mod calls;
 mod campaigns;
 mod clients;

@@ -176,7 +176,7 @@ fn what_a_channel_does_not_take_is_told_and_sent_nowhere() {
     let connector = sending(&gateway);
     let table = [
         ("send_sms", json!({ "text": "Hi", "sender": "OlenaCo" }), "phone"),
-        ("send_sms", json!({ "phone": "0501234567", "text": "Hi", "sender": "OlenaCo" }), "code of the country"),
+        ("send_sms", json!({ "phone": "0501234567", "text": "Hi", "sender": "OlenaCo" }), "country code"),
         ("send_sms", json!({ "phone": [PHONE], "text": "Hi", "sender": "OlenaCo" }), "phone"),
         ("send_sms", json!({ "phone": PHONE, "text": "x".repeat(4097), "sender": "OlenaCo" }), "text"),
         ("send_sms", json!({ "phone": PHONE, "text": " ", "sender": "OlenaCo" }), "SMS text is empty"),

@@ -53,7 +53,12 @@ impl Conversation {
     }
 
     pub(super) fn ask(&mut self, message: &Value) -> Value {
-        self.say(&message.to_string());
+        self.ask_raw(&message.to_string())
+    }
+
+    /// The answer to a message as it is written.
+    pub(super) fn ask_raw(&mut self, line: &str) -> Value {
+        self.say(line);
         self.hear()
     }
 

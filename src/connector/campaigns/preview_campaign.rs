@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{LOCAL, about_campaign, number};
 use crate::connector::arguments::{Arguments, masked};
 use crate::connector::error::ToolError;
+use crate::connector::schema::ROWS;
 use crate::connector::tool::Tool;
 use crate::connector::tools::{object, text};
 use crate::domain::{Row, RowSet};
@@ -28,7 +29,7 @@ pub(super) const TOOL: Tool = Tool {
     input: || {
         about_campaign(json!({
             "rows": {
-                "type": "string", "maxLength": 200, "pattern": "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$",
+                "type": "string", "maxLength": 200, "pattern": ROWS,
                 "description": "Rows as a spreadsheet numbers them, such as `2-6,60`; the header is row 1. The first ones if missing.",
             },
             "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "default": SHOWN, "description": "The most rows to show." },

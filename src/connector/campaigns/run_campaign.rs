@@ -10,6 +10,7 @@ use super::folder::{Campaigns, OpenFolder};
 use super::{about_campaign, number};
 use crate::connector::caller::Caller;
 use crate::connector::error::ToolError;
+use crate::connector::schema::DIGEST;
 use crate::connector::tool::{Annotations, Tool};
 use crate::connector::tools::{object, text};
 use crate::delivery::Interrupt;
@@ -31,7 +32,7 @@ pub(super) const TOOL: Tool = Tool {
     annotations: Annotations::SENDING,
     input: || {
         let digest = json!({
-            "type": "string", "pattern": "^[0-9a-f]{16,64}$",
+            "type": "string", "pattern": DIGEST,
             "description": "The digest that plan_campaign returned.",
         });
         let mut schema = about_campaign(json!({ "digest": digest }));

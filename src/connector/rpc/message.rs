@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::fault::Fault;
 use super::header::Head;
+use super::json::read_document;
 use super::reply::{Reply, failed};
 use super::revision::{CAPABILITIES, Era, LEGACY, MODERN, VERSION, is_legacy};
 
@@ -38,13 +39,16 @@ pub(in crate::connector) fn read(head: Option<Head<'_>>, body: &[u8]) -> Result<
     // Of what cannot be read nothing but the head tells the era.
     let guessed = if is_legacy(version) { Era::Legacy } else { Era::Modern };
     let refuse = |id: Option<&Value>, era, fault| failed(id, era, &fault);
-    let value: Value = serde_json::from_slice(body).map_err(|_| refuse(None, guessed, Fault::unreadable()))?;
-    let Value::Object(mut message) = value else {
+    let document = read_document(body).map_err(|_| refuse(None, guessed, Fault::unreadable()))?;
+    let Value::Object(mut message) = document.value else {
         return Err(refuse(None, guessed, Fault::shape("one object is wanted, and no batch")));
     };
     let id = message.remove("id");
-    let known = id.as_ref().filter(|id| is_id(id));
-    let shape = |why| refuse(known, guessed, Fault::shape(why));
+    let known = id.as_ref().filter(|id| is_id(id) && !document.repeated.has_outermost("id"));
+    let shape = |why: &str| refuse(known, guessed, Fault::shape(why));
+    if let Some(problem) = document.repeated.problem() {
+        return Err(shape(&problem));
+    }
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(shape("`jsonrpc` is not \"2.0\""));
     }
@@ -53,9 +57,9 @@ pub(in crate::connector) fn read(head: Option<Head<'_>>, body: &[u8]) -> Result<
     }
     let Some(Value::String(method)) = message.remove("method") else { return Err(shape("`method` is no text")) };
     let params = match message.remove("params") {
-        None => Map::new(),
+        None | Some(Value::Null) => Map::new(),
         Some(Value::Object(params)) => params,
-        Some(_) => return Err(shape("`params` is no object")),
+        Some(_) => return Err(shape("`params` must be an object")),
     };
     let era = Era::of(version, &method, &params);
     let id = match id {

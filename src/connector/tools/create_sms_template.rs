@@ -57,5 +57,5 @@ fn preview(arguments: &Map<String, Value>) -> Preview {
     let said = |key: &str| arguments.get(key).filter(|said| said.is_string()).cloned();
     let parts = said("text").and_then(|text| Some(json!(sms_text(text.as_str()?).parts)));
     let shown = super::known([("name", said("name")), ("text", said("text")), ("parts", parts)]);
-    Preview { shown, problems: Vec::new() }
+    Preview { shown, ..Preview::default() }
 }

@@ -4,6 +4,8 @@ mod balance;
 mod create_sms_template;
 mod lookup_number;
 mod message_status;
+#[cfg(test)]
+mod preview_tests;
 mod saying;
 mod send_chain;
 mod send_rcs;
@@ -18,6 +20,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::Arguments;
 use super::confirmation::Preview;
 use super::draft::{Draft, Said, called};
+use super::schema::LARGEST_WHOLE;
 use super::tool::Tool;
 use crate::domain::{Channel, MsgId};
 
@@ -43,8 +46,11 @@ fn renamed(channel: Channel, arguments: &Map<String, Value>) -> Said {
 
 /// What is shown of a message before it is confirmed.
 fn drafted(draft: &Draft, arguments: &Map<String, Value>) -> Preview {
-    let problems = draft.content().err().unwrap_or_default();
-    Preview { shown: draft.preview(arguments.get("phone")), problems }
+    let shown = draft.preview(arguments.get("phone"), arguments.get("id"));
+    match draft.content() {
+        Ok(content) => Preview { shown, problems: Vec::new(), content: Some(content) },
+        Err(problems) => Preview { shown, problems, content: None },
+    }
 }
 
 /// The schema of an object with these properties alone, of which these may not be missing.
@@ -79,7 +85,7 @@ fn phone() -> Value {
 
 /// The schema of our identifier of a message.
 fn message_id(description: &str) -> Value {
-    json!({ "description": description, "type": "integer", "minimum": 1, "maximum": (1_u64 << 53) - 1 })
+    json!({ "description": description, "type": "integer", "minimum": 1, "maximum": LARGEST_WHOLE })
 }
 
 /// The schema of an identifier as the platform writes it: a text or a number (contract 2.2).
@@ -109,7 +115,10 @@ fn page() -> Value {
     object(
         json!({
             "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "default": MOST, "description": "The most items to return." },
-            "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "How many items to leave out at the beginning." },
+            "offset": {
+                "type": "integer", "minimum": 0, "maximum": LARGEST_WHOLE, "default": 0,
+                "description": "How many items to leave out at the beginning.",
+            },
         }),
         &[],
     )
