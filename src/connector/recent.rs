@@ -1,14 +1,43 @@
-//! What was sent lately, so that an assistant that repeats itself repeats no message. Nothing of a message is kept but a
-//! hash by a secret of this process.
+//! The same message to the same number is sent once within a minute, whichever connector on the ledger gets the call.
+//!
+//! The ledger keeps a keyed hash of each message. As long as its tables are those of the version before, this process keeps
+//! one instead.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hash};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the same message to the same number is not sent again by itself.
-const APART: Duration = Duration::from_secs(60);
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::domain::{Content, Phone};
+use crate::ledger::{Ledger, LedgerError, REPEAT_WINDOW, RepeatCheck, RepeatPlace};
+
+/// What identifies a message: whom it is for, and what it says.
+///
+/// Texts differ by their words, letters and signs. Blanks around them, and how many or which blanks and line breaks stand
+/// between words, make no other message, and neither do two encodings of one letter. A gateway on loopback is another world.
+pub(super) fn identity(phone: Phone, content: &Content<Cow<'_, str>>, loopback: bool) -> Vec<u8> {
+    let content = content.map(|text| normalize(text));
+    let content = serde_json::to_string(&content).unwrap_or_default();
+    format!("{loopback}\n{phone}\n{content}").into_bytes()
+}
+
+/// A text in Unicode NFC without outer blanks, with one space wherever blanks or line breaks stand.
+fn normalize(text: &str) -> String {
+    let composed: String = text.nfc().collect();
+    composed.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The place of a message that is about to be sent.
+pub(super) enum Place {
+    /// In the ledger.
+    Shared(RepeatPlace),
+    /// In this process.
+    Own(OwnPlace),
+}
 
 /// What was sent lately.
 #[derive(Debug, Default)]
@@ -17,35 +46,64 @@ pub(super) struct Recent {
     sent: Mutex<HashMap<u64, Instant>>,
 }
 
-/// The place of a message among those that were sent lately.
+/// The place of a message among those that this process sent lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct OwnPlace {
     message: u64,
     /// When it was sent before.
     before: Option<Instant>,
 }
 
 impl Recent {
-    /// Takes the place of a message that is about to be sent.
+    /// Takes the place of a message that is about to be sent; else tells how long ago it was sent.
     ///
     /// # Errors
-    /// How long ago it was sent, where that is less than a minute and it is not meant to go `again`.
-    pub(super) fn take(&self, message: impl Hash, again: bool, now: Instant) -> Result<Place, Duration> {
+    /// When the ledger cannot be written.
+    pub(super) async fn take(
+        &self,
+        ledger: &dyn Ledger,
+        message: Vec<u8>,
+        again: bool,
+    ) -> Result<Result<Place, Duration>, LedgerError> {
+        Ok(match ledger.take_repeat_place(message.clone(), again).await? {
+            RepeatCheck::Taken(place) => Ok(Place::Shared(place)),
+            RepeatCheck::Repeated(ago) => Err(ago),
+            RepeatCheck::Unavailable => self.take_own(message, again, Instant::now()).map(Place::Own),
+        })
+    }
+
+    /// Gives the place of a message back that surely did not leave. If that fails, the place expires within a minute.
+    pub(super) async fn give_back(&self, ledger: &dyn Ledger, place: Place) {
+        match place {
+            Place::Own(place) => self.give_own_back(place),
+            Place::Shared(place) => {
+                if let Err(error) = ledger.give_repeat_place_back(place).await {
+                    tracing::warn!("a message that did not leave counts as sent for a minute: {error}");
+                }
+            }
+        }
+    }
+
+    /// Takes a place in this process.
+    ///
+    /// # Errors
+    /// How long ago the message was sent, if that is less than a minute and it is not meant to go `again`.
+    fn take_own(&self, message: impl Hash, again: bool, now: Instant) -> Result<OwnPlace, Duration> {
         let message = self.hasher.hash_one(message);
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.retain(|_, at| now.saturating_duration_since(*at) < APART);
+        sent.retain(|_, at| now.saturating_duration_since(*at) < REPEAT_WINDOW);
         let before = sent.get(&message).copied();
         match before.filter(|_| !again) {
             Some(at) => Err(now.saturating_duration_since(at)),
             None => {
                 sent.insert(message, now);
-                Ok(Place { message, before })
+                Ok(OwnPlace { message, before })
             }
         }
     }
 
-    /// Gives the place of a message back that was not sent.
-    pub(super) fn give_back(&self, Place { message, before }: Place) {
+    /// Gives a place in this process back.
+    fn give_own_back(&self, OwnPlace { message, before }: OwnPlace) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         match before {
             Some(at) => sent.insert(message, at),
@@ -57,21 +115,62 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{Channel, Extra, OperationKind, Stage, Value, Values};
 
     #[test]
     fn the_same_message_is_sent_again_after_a_minute_or_when_it_was_not_sent() {
         let (recent, now) = (Recent::default(), Instant::now());
         let later = |seconds| now + Duration::from_secs(seconds);
-        let place = recent.take(("Hi", 380), false, now).unwrap();
-        assert_eq!(recent.take(("Hi", 380), false, later(59)), Err(Duration::from_secs(59)));
-        assert!(recent.take(("Hi", 381), false, now).is_ok() && recent.take(("Ho", 380), false, now).is_ok());
+        let place = recent.take_own(("Hi", 380), false, now).unwrap();
+        assert_eq!(recent.take_own(("Hi", 380), false, later(59)), Err(Duration::from_secs(59)));
+        assert!(recent.take_own(("Hi", 381), false, now).is_ok() && recent.take_own(("Ho", 380), false, now).is_ok());
         // A second one that did not leave takes nothing from the first.
-        let again = recent.take(("Hi", 380), true, later(1)).unwrap();
-        recent.give_back(again);
-        assert_eq!(recent.take(("Hi", 380), false, later(2)), Err(Duration::from_secs(2)));
-        recent.give_back(place);
-        assert_eq!(recent.take(("Hi", 380), false, later(3)), Ok(place));
-        assert_eq!(recent.take(("Hi", 380), false, later(63)), Ok(place));
+        let again = recent.take_own(("Hi", 380), true, later(1)).unwrap();
+        recent.give_own_back(again);
+        assert_eq!(recent.take_own(("Hi", 380), false, later(2)), Err(Duration::from_secs(2)));
+        recent.give_own_back(place);
+        assert_eq!(recent.take_own(("Hi", 380), false, later(3)), Ok(place));
+        assert_eq!(recent.take_own(("Hi", 380), false, later(63)), Ok(place));
         assert!(recent.sent.lock().unwrap().len() == 1, "what is older is forgotten");
+    }
+
+    #[test]
+    fn texts_that_differ_in_blanks_or_encoding_alone_are_the_same() {
+        for same in ["hi", "hi ", " hi", "\thi\r\n", "\u{a0}hi\u{2003}"] {
+            assert_eq!(normalize(same), "hi", "{same:?}");
+        }
+        assert_eq!(normalize("Two  words\r\nand\n\nlines"), "Two words and lines");
+        assert_eq!(normalize("Киї\u{432}"), normalize("Киі\u{308}в"));
+        for (one, other) in [("hi", "Hi"), ("hi", "h i"), ("hi", "hi!"), ("1 000", "1000"), ("i", "і")] {
+            assert_ne!(normalize(one), normalize(other));
+        }
+    }
+
+    #[test]
+    fn identity_depends_on_number_words_sender_and_loopback() {
+        let content = |text: &'static str, signature: &'static str| {
+            let mut values = Values::new(Extra::new());
+            for field in Channel::Viber.facts().fields {
+                match field.key {
+                    "message" => values.set(field, Value::Text(Cow::Borrowed(text))),
+                    "signature" => values.set(field, Value::Text(Cow::Borrowed(signature))),
+                    "type" => values.set(field, Value::Word("text")),
+                    _ => {}
+                }
+            }
+            let stage = Stage::of(Channel::Viber, values).unwrap();
+            Content { kind: OperationKind::Viber, stages: vec![stage] }
+        };
+        let phone = |last: u64| Phone::new(380_501_234_560 + last).unwrap();
+        let one = identity(phone(7), &content("hi", "OlenaCo"), false);
+        assert_eq!(one, identity(phone(7), &content(" hi\n", "OlenaCo"), false));
+        for other in [
+            identity(phone(8), &content("hi", "OlenaCo"), false),
+            identity(phone(7), &content("ho", "OlenaCo"), false),
+            identity(phone(7), &content("hi", "Olena"), false),
+            identity(phone(7), &content("hi", "OlenaCo"), true),
+        ] {
+            assert_ne!(one, other);
+        }
     }
 }

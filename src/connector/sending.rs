@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Instant;
 
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -15,7 +14,7 @@ use super::arguments::Arguments;
 use super::caller::Caller;
 use super::draft::Draft;
 use super::error::ToolError;
-use super::recent::Recent;
+use super::recent::{Recent, identity};
 use crate::delivery::{Interrupt, Stop};
 use crate::domain::{MessageId, Outcome, Phone};
 use crate::ledger::{CAPPED, State, StopKind};
@@ -109,8 +108,9 @@ impl ConfirmedMessage {
         let single = Single::message(key.clone(), message.clone(), destination, sending.per_hour.get());
         // The operator is not asked about a message that may not leave.
         single.refuse_held_back(&adapters).await.map_err(|error| ToolError::from(error).about(id))?;
-        let place = sending.recent.take((phone, &said), again, Instant::now());
-        let place = place.map_err(|ago| ToolError::repeated(ago.as_secs()))?;
+        let (ledger, identity) = (Arc::clone(&adapters.ledger), identity(*phone, content, profile.is_loopback()));
+        let place = sending.recent.take(ledger.as_ref(), identity, again).await;
+        let place = place.map_err(Error::from)?.map_err(|ago| ToolError::repeated(ago.as_secs()))?;
         let admission = match &sending.approvals {
             Some(approvals) => {
                 let what = format!("{phone}\n{said}\n{}", id.unwrap_or_default());
@@ -123,19 +123,18 @@ impl ConfirmedMessage {
             Ok(Some(Admission::Admitted(used))) => Some(used),
             Ok(None) => None,
             Ok(Some(Admission::Waits(pending))) => {
-                sending.recent.give_back(place);
+                sending.recent.give_back(ledger.as_ref(), place).await;
                 return Ok(pending);
             }
             Err(error) => {
-                sending.recent.give_back(place);
+                sending.recent.give_back(ledger.as_ref(), place).await;
                 return Err(error);
             }
         };
-        let ledger = Arc::clone(&adapters.ledger);
         let sent = async { single.ordered(adapters).await?.send(interrupt).await };
         let told = sent.await.map_or_else(|error| Err(refused(error, id)), |ended| told(&ended));
         if told.as_ref().is_err_and(|error| !error.may_have_left()) {
-            sending.recent.give_back(place);
+            sending.recent.give_back(ledger.as_ref(), place).await;
             if let Some(used) = used {
                 give_approval_back(ledger.as_ref(), used).await?;
             }

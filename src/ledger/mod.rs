@@ -34,6 +34,7 @@ mod postgres;
 mod question_pace;
 mod receipts;
 mod record;
+mod repeat_guard;
 mod row_events;
 mod row_state;
 mod row_states;
@@ -71,6 +72,7 @@ pub use record::{
     Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, NewRun, Origin, Ownership, Permit, Progress, Run,
     RunEnd, RunId, SentRow, Settlement,
 };
+pub use repeat_guard::{REPEAT_WINDOW, RepeatCheck, RepeatGuard, RepeatPlace};
 pub use row_events::{Judgement, RowEvents};
 pub use row_state::{Activities, Activity, Attempt};
 pub use row_states::{RowStates, StateCounts};
@@ -109,6 +111,7 @@ pub trait Ledger:
     + Schedules
     + Plans
     + ApprovalRules
+    + RepeatGuard
     + SuppressionList
     + Contacts
     + Forgetting

@@ -15,6 +15,7 @@ mod paths;
 mod policy;
 mod programs;
 mod protocol;
+mod repeats;
 mod runs;
 mod schemas;
 mod secrets;

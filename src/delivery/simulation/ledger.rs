@@ -19,7 +19,7 @@ use crate::ledger::{
     EntryRemoval, EnvelopeRecord, EnvelopeSummary, Hold, Intent, KeptApprovalRule, Lease, Ledger, LedgerError,
     LedgerFuture, LeftOut, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification,
     NotificationQueue, NumberSet, OptOut, OptOuts, OptedOut, Origin, Ownership, Permit, QuestionTurn, Receipts,
-    Reception, Removal, RetryOrder, RowEvent, RowReceipts, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun,
+    Reception, Removal, RepeatGuard, RetryOrder, RowEvent, RowReceipts, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun,
     StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
 };
 
@@ -359,6 +359,8 @@ impl ApprovalRules for ProcessLedger {
         Box::pin(async { Ok(()) })
     }
 }
+
+impl RepeatGuard for ProcessLedger {}
 
 impl Contacts for ProcessLedger {
     fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, NumberSet> {

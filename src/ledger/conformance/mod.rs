@@ -16,6 +16,7 @@ mod guard;
 mod notifications;
 mod plans;
 mod receipts;
+mod repeats;
 mod runs;
 pub(in crate::ledger) mod scene;
 mod schedules;
@@ -125,6 +126,9 @@ promises! {
         an_identifier_that_somebody_brings_is_given_to_one_message,
         no_more_rows_are_drawn_within_an_hour_than_are_allowed,
         who_opted_out_gets_no_single_message_that_is_marketing;
+    repeats:
+        message_is_sent_once_until_its_place_is_given_back,
+        one_of_many_takes_the_place_of_a_message;
     shares:
         shares_are_drawn_one_after_another_and_no_row_twice,
         until_the_gateway_took_a_message_one_process_alone_draws,

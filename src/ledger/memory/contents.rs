@@ -14,6 +14,7 @@ use super::plans::Desk;
 use super::schedules::Timetable;
 use super::suppression::OptOutList;
 use crate::domain::{IdRange, LOOPBACK, MessageId, Row};
+use crate::ledger::repeat_guard::RepeatHash;
 use crate::ledger::rules::{candidates, held, late, leaves, next_draw, next_rows, refusal, takes_slot};
 use crate::ledger::{
     AccountPace, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, Drawn, EnvelopeRecord, Epoch, Hold, Intent,
@@ -28,6 +29,8 @@ pub(crate) struct Contents {
     pub(crate) paces: BTreeMap<String, AccountPace>,
     pub(super) hosts: BTreeMap<String, String>,
     pub(super) approval_rules: Vec<KeptApprovalRule>,
+    /// When the places of single messages expire, by their hashes.
+    pub(super) repeats: BTreeMap<RepeatHash, i64>,
     pub(super) timetable: Timetable,
     pub(super) desk: Desk,
     /// Who opted out.

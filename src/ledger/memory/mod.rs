@@ -13,6 +13,7 @@ mod notifications;
 mod pace;
 mod plans;
 mod receipts;
+mod repeat_guard;
 mod schedules;
 mod shares;
 mod suppression;

@@ -132,6 +132,11 @@ impl PostgresLedger {
         self.heard.version.load(Ordering::Relaxed) >= schema::WITH_APPROVAL_RULES
     }
 
+    /// Whether it has a table for single messages that were sent lately: not as long as its tables are those of the version before.
+    pub(super) fn keeps_repeats(&self) -> bool {
+        self.heard.version.load(Ordering::Relaxed) >= schema::WITH_REPEATS
+    }
+
     /// The same, which tells how long each commit took, with the wait for other processes.
     #[must_use]
     pub fn with_commits_told(self, on_commit: OnCommit) -> Self {

@@ -46,6 +46,18 @@ const FOURTH: &str = "
         ON CONFLICT (name) DO NOTHING;
 ";
 
+/// The single messages that were sent lately: a hash with the ledger's secret, and when it expires.
+const FIFTH: &str = "
+    CREATE TABLE repeats (
+        hash BYTEA PRIMARY KEY,
+        until BIGINT NOT NULL
+    );
+    CREATE TABLE repeat_key (key BYTEA NOT NULL);
+";
+
+/// The version of the tables that have a place for single messages that were sent lately.
+pub(super) const WITH_REPEATS: i64 = 5;
+
 /// The version of the tables that have a place for the `approval` rules of accounts.
 pub(super) const WITH_APPROVAL_RULES: i64 = 4;
 
@@ -58,7 +70,7 @@ pub(super) const WITH_FIGURES: i64 = 2;
 pub(super) const WITH_SERVER: i64 = 2;
 
 /// The version of the tables that this version makes.
-pub(super) const NEWEST: i64 = 4;
+pub(super) const NEWEST: i64 = 5;
 
 /// All migrations, the first first.
 fn migrations() -> Vec<Migration> {
@@ -67,6 +79,7 @@ fn migrations() -> Vec<Migration> {
         ("figures of runs, and the server", SECOND),
         ("channels of pipelines", THIRD),
         ("approval rules of accounts", FOURTH),
+        ("single messages that were sent lately", FIFTH),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)
@@ -112,7 +125,7 @@ mod tests {
     fn the_newest_tables_are_those_of_the_last_migration() {
         assert_eq!(migrations().last().map(|step| step.version), Some(NEWEST));
         assert!(
-            [WITH_FIGURES, WITH_SERVER, WITH_CHAINS, WITH_APPROVAL_RULES]
+            [WITH_FIGURES, WITH_SERVER, WITH_CHAINS, WITH_APPROVAL_RULES, WITH_REPEATS]
                 .iter()
                 .all(|version| (1..=NEWEST).contains(version))
         );

@@ -17,13 +17,12 @@ use super::sql::statement::{query, scalar};
 use super::sql::{Failure, Now};
 use super::transaction;
 use crate::domain::{OperationKind, Status};
-use jiff::Timestamp;
 
 use crate::ledger::conformance::cluster::Cluster;
 use crate::ledger::conformance::scene::{Scene, accepted, new_run, run_end, single_intent};
 use crate::ledger::{
-    ApprovalRules as _, Intent, KeptApprovalRule, Ledger as _, LedgerError, Permit, Rows, RunEnd, RunFilter, Seat,
-    Share, Shares as _, SqliteLedger, Upkeep as _,
+    Intent, Ledger as _, LedgerError, Permit, RepeatCheck, RepeatGuard as _, Rows, RunEnd, RunFilter, Seat, Share,
+    Shares as _, SqliteLedger, Upkeep as _,
 };
 
 impl PostgresLedger {
@@ -230,30 +229,23 @@ async fn tables_of_the_version_before_are_used_as_they_are_until_somebody_has_th
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), None, "there is none");
     let at_work = PostgresLedger::open_of_the_version_before(&address, folder.path()).await.unwrap();
-    let has_rules = async || {
+    let has_repeats = async || {
         let mut reader = at_work.reader().await.unwrap();
-        let table = "SELECT to_regclass('campaign.approval_rules') IS NOT NULL";
+        let table = "SELECT to_regclass('campaign.repeats') IS NOT NULL";
         let there: bool = scalar(table).fetch_one(&mut *reader).await.unwrap();
         there
     };
     let opened_again = PostgresLedger::open(&address, folder.path()).await.unwrap();
-    assert!(!has_rules().await && !opened_again.keeps_approval_rules());
-    let rule = KeptApprovalRule {
-        account: "main".into(),
-        gateway: "main".into(),
-        hosts: vec!["gateway.example".into()],
-        rule: "null".into(),
-        by: "Olha".into(),
-        at: Timestamp::UNIX_EPOCH,
-    };
-    opened_again.keep_approval_rule(rule.clone()).await.unwrap();
-    assert_eq!(opened_again.approval_rules().await.unwrap(), [], "it keeps none");
+    assert!(!has_repeats().await && !opened_again.keeps_repeats() && opened_again.keeps_approval_rules());
+    let take = async |ledger: &PostgresLedger| ledger.take_repeat_place(b"380 Hi".to_vec(), false).await.unwrap();
+    assert_eq!(take(&opened_again).await, RepeatCheck::Unavailable);
     assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(true));
-    assert!(has_rules().await);
+    assert!(has_repeats().await);
     assert!(at_work.prove_writable().await.is_ok(), "whoever has it open goes on");
-    assert!(at_work.keeps_approval_rules(), "and uses what is there now");
-    at_work.keep_approval_rule(rule.clone()).await.unwrap();
-    assert_eq!(at_work.approval_rules().await.unwrap(), [rule]);
+    assert!(at_work.keeps_repeats(), "and uses what is there now");
+    assert!(matches!(take(&at_work).await, RepeatCheck::Taken(_)));
+    opened_again.prove_writable().await.unwrap();
+    assert!(matches!(take(&opened_again).await, RepeatCheck::Repeated(_)));
     assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(false));
 }
 

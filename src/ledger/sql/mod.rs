@@ -29,6 +29,7 @@ mod places;
 mod plans;
 mod port;
 mod receipts;
+mod repeat_guard;
 mod runs;
 mod schedules;
 mod shares;

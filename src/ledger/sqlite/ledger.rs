@@ -90,6 +90,11 @@ impl SqliteLedger {
         true
     }
 
+    /// Whether it has a table for single messages that were sent lately.
+    pub(super) fn keeps_repeats(&self) -> bool {
+        true
+    }
+
     /// The same, which tells how long each commit took, with the wait for other processes.
     #[must_use]
     pub fn with_commits_told(self, on_commit: OnCommit) -> Self {

@@ -36,6 +36,7 @@ pub(super) fn migrations() -> Vec<Migration> {
         ("figures of runs", sending::FIGURES),
         ("channels of pipelines", sending::CHAINS),
         ("approval rules of accounts", people::APPROVAL_RULES),
+        ("single messages that were sent lately", people::REPEATS),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -199,3 +199,12 @@ pub(super) const APPROVAL_RULES: &str = "
     INSERT INTO profiles (name, host) SELECT DISTINCT gateway, 'loopback' FROM runs WHERE live AND loopback
         ON CONFLICT (name) DO NOTHING;
 ";
+
+/// The single messages that were sent lately: a hash with the ledger's secret, and when it expires.
+pub(super) const REPEATS: &str = "
+    CREATE TABLE repeats (
+        hash BLOB PRIMARY KEY,
+        until INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE repeat_key (key BLOB NOT NULL) STRICT;
+";

@@ -23,7 +23,7 @@ enum Holds {
 
 /// The tables of the ledger. A new one stands here; `sqlite/forgetting` takes a person out of each that holds anything of
 /// one.
-const TABLES: [(&str, Holds); 30] = [
+const TABLES: [(&str, Holds); 32] = [
     ("accounts", Holds::Nothing),
     ("approval_rules", Holds::Nothing),
     ("approval_uses", Holds::Nothing),
@@ -51,6 +51,8 @@ const TABLES: [(&str, Holds); 30] = [
     ("profiles", Holds::Nothing),
     ("questions", Holds::Words),
     ("receipts", Holds::Words),
+    ("repeat_key", Holds::Nothing),
+    ("repeats", Holds::Nothing),
     ("runs", Holds::Words),
     ("schedules", Holds::Nothing),
     ("spending", Holds::Nothing),

@@ -1,0 +1,46 @@
+//! Single messages that were sent lately, in memory.
+
+use std::time::Duration;
+
+use super::adapter::MemoryLedger;
+use crate::ledger::repeat_guard::{RepeatKey, age, is_expired};
+use crate::ledger::{LedgerFuture, RepeatCheck, RepeatGuard, RepeatPlace};
+
+/// A ledger in memory outlives no process and needs no secret of its own.
+const KEY: RepeatKey = RepeatKey(*b"messages that are kept in memory");
+
+impl RepeatGuard for MemoryLedger {
+    fn take_repeat_place(&self, message: Vec<u8>, again: bool) -> LedgerFuture<'_, RepeatCheck> {
+        self.change(move |contents, now| {
+            contents.repeats.retain(|_, until| !is_expired(*until, now));
+            let hash = KEY.hash(&message);
+            let before = contents.repeats.get(&hash).copied();
+            if let Some(until) = before.filter(|_| !again) {
+                return Ok(RepeatCheck::Repeated(age(until, now)));
+            }
+            let place = RepeatPlace::new(hash, now, before);
+            contents.repeats.insert(hash, place.until);
+            Ok(RepeatCheck::Taken(place))
+        })
+    }
+
+    fn sent_ago(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
+        self.change(move |contents, now| {
+            let until = contents.repeats.get(&KEY.hash(&message)).copied();
+            Ok(until.filter(|until| !is_expired(*until, now)).map(|until| age(until, now)))
+        })
+    }
+
+    fn give_repeat_place_back(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, now| {
+            let RepeatPlace { hash, until, before } = place;
+            if contents.repeats.get(&hash) == Some(&until) {
+                match before.filter(|until| !is_expired(*until, now)) {
+                    Some(before) => contents.repeats.insert(hash, before),
+                    None => contents.repeats.remove(&hash),
+                };
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! The same message to the same number is sent once within a minute, by whatever connector on the ledger.
+
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::stdio::Conversation;
+use super::{Connector, LISTEN, bare, folder_of, told};
+use crate::support::{Answer, Clock, Folder, Gateway, KEY_VARIABLE, in_files};
+
+const PHONE: u64 = 380_501_234_567;
+const SENDING: [&str; 1] = ["--allow-send"];
+
+fn sms(text: &str) -> Value {
+    json!({ "phone": PHONE, "text": text, "sender": "OlenaCo", "confirm": true })
+}
+
+/// A second connector in a folder.
+fn beside(folder: &Folder) -> Connector {
+    Connector::by(folder.command(&[&LISTEN[..], &SENDING].concat()), Folder::new(false))
+}
+
+fn code(connector: &Connector, text: &str) -> Value {
+    let answer = told(&connector.call("send_sms", &sms(text)));
+    if answer["accepted"] == true { json!("accepted") } else { answer["code"].clone() }
+}
+
+#[test]
+fn texts_that_differ_in_blanks_alone_are_one_message() {
+    let gateway = Gateway::accepting();
+    let connector = Connector::start(&gateway, &SENDING);
+    assert_eq!(code(&connector, "Добрий день, Київ"), "accepted");
+    for same in ["Добрий день, Київ ", "\n Добрий день, Київ", "Добрий  день,\r\nКиїв", "Добрий\u{a0}день, Киі\u{308}в"]
+    {
+        assert_eq!(code(&connector, same), "repeated", "{same:?}");
+    }
+    assert_eq!(code(&connector, "добрий день, Київ"), "accepted", "case counts");
+    assert_eq!(gateway.phones(), [PHONE; 2]);
+}
+
+#[test]
+fn repeats_are_refused_across_connectors_and_restarts() {
+    let gateway = Gateway::accepting();
+    let folder = folder_of(&gateway, &format!("env: {KEY_VARIABLE}"));
+    let mut client = Conversation::begin(folder, &SENDING);
+    let other = beside(client.folder());
+    let call = serde_json::from_str::<Value>(&bare("send_sms", &sms("Hi"))).expect("a message");
+    assert_eq!(told(&client.ask(&call)["result"])["accepted"], true);
+    assert_eq!(code(&other, "Hi "), "repeated");
+    assert_eq!(told(&client.ask(&call)["result"])["code"], "repeated");
+    let restarted = beside(client.folder());
+    other.end().exits(0);
+    assert_eq!(code(&restarted, "Hi"), "repeated");
+    let mut again = sms("Hi");
+    again["repeat"] = json!(true);
+    assert_eq!(told(&restarted.call("send_sms", &again))["accepted"], true);
+    assert_eq!(gateway.phones(), [PHONE; 2]);
+}
+
+#[test]
+fn two_connectors_at_the_same_moment_send_a_message_once() {
+    let gateway = Gateway::accepting();
+    let one = Connector::start(&gateway, &SENDING);
+    let other = beside(&one.folder);
+    for text in ["Hi", "Ho", "Ha"] {
+        let codes = thread::scope(|scope| {
+            let calls: Vec<_> = [&one, &other, &one, &other]
+                .map(|connector| scope.spawn(move || code(connector, text)))
+                .into_iter()
+                .collect();
+            calls.into_iter().map(|call| call.join().expect("an answer")).collect::<Vec<_>>()
+        });
+        assert_eq!(codes.iter().filter(|code| *code == "accepted").count(), 1, "{codes:?}");
+        assert_eq!(codes.iter().filter(|code| *code == "repeated").count(), 3, "{codes:?}");
+    }
+    assert_eq!(gateway.phones(), [PHONE; 3]);
+}
+
+#[test]
+fn message_that_did_not_leave_may_be_sent_by_another_connector() {
+    let gateway = Gateway::answering([Answer::refused("No route"), Answer::CloseRead]);
+    let one = Connector::start(&gateway, &SENDING);
+    let other = beside(&one.folder);
+    assert_eq!(code(&one, "Hi"), "platform_error");
+    // It left, and its answer is lost.
+    assert_eq!(code(&other, "Hi"), "unknown_outcome");
+    assert_eq!(code(&one, "Hi"), "repeated");
+}
+
+#[test]
+fn message_may_be_sent_again_after_a_minute() {
+    let _files = in_files();
+    let (gateway, clock) = (Gateway::accepting(), Clock::new());
+    let folder = folder_of(&gateway, &format!("env: {KEY_VARIABLE}"));
+    let command = folder.command_after(&clock.movable(), &[&LISTEN[..], &SENDING].concat());
+    let connector = Connector::by(command, folder);
+    assert_eq!(code(&connector, "Hi"), "accepted");
+    clock.move_on(50);
+    assert_eq!(code(&connector, "Hi"), "repeated");
+    clock.move_on(70);
+    assert_eq!(code(&connector, "Hi"), "accepted");
+    assert_eq!(gateway.phones(), [PHONE; 2]);
+}
+
+#[test]
+fn ledger_keeps_neither_number_nor_text_for_repeats() {
+    let _files = in_files();
+    let gateway = Gateway::accepting();
+    let connector = Connector::start(&gateway, &SENDING);
+    assert_eq!(code(&connector, "marker-of-a-text"), "accepted");
+    let (ended, folder) = connector.ended();
+    ended.exits(0);
+    let mut files = vec![folder.path("state")];
+    while let Some(path) = files.pop() {
+        match path.is_dir() {
+            true => {
+                files.extend(std::fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()))
+            }
+            false => {
+                let bytes = std::fs::read(&path).expect("a file");
+                let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+                assert!(!has(b"marker-of-a-text"), "{}", path.display());
+            }
+        }
+    }
+}
