@@ -27,8 +27,8 @@ pub use parallel::{cores, ordered};
 pub use prepare::{CompiledCampaign, Texts, edition, prepare, settings, text_problems};
 pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
-    against_includes, against_profile, against_texts, costly_characters, empty_cells, invalid_rows, inverted_zones,
-    landlines, list_form, notes, odd_rows, opted_out_rows, over_limits, promised_receipts, rows_within,
+    against_includes, against_message, against_profile, against_texts, costly_characters, empty_cells, invalid_rows,
+    inverted_zones, landlines, list_form, notes, odd_rows, opted_out_rows, over_limits, promised_receipts, rows_within,
     unconfirmed_replica, unfamiliar_ledger, unfilled_notice, unknown_zones, until_near, until_over, zone_column,
 };
 pub(crate) use survey::sms_parts;

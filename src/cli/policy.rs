@@ -42,6 +42,10 @@ pub(super) fn refusal(refusal: &PolicyRefusal, options: &Options) -> (String, St
         PolicyRefusal::OutsideWindow { opens } => {
             (format!("nothing was sent: {}", describe_closed_window(opens.as_ref())), OUTSIDE.to_owned())
         }
+        PolicyRefusal::Capped => (
+            "nothing was sent: the recipient has reached the message cap".to_owned(),
+            "send it later, when the cap allows another message".to_owned(),
+        ),
         PolicyRefusal::TooManyTests { number, most } => (
             format!("nothing was sent: {}", describe_excess(*number, *most)),
             format!(

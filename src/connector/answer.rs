@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Connector;
 use super::arguments::Arguments;
 use super::caller::Caller;
-use super::confirmation::{is_confirmed, refusal};
+use super::confirmation::{Preview, is_confirmed, refusal};
 use super::error::ToolError;
 use super::rpc::{Era, Fault, LEGACY, MODERN, Reply, Request, complete, failed};
 use super::tool::ReadyTool;
@@ -105,20 +105,39 @@ async fn run(
     ready: &ReadyTool,
     arguments: Map<String, Value>,
 ) -> Result<Value, ToolError> {
-    if let Some(preview) = ready.tool.preview
+    if let Some(key) = &key {
+        connector.limits.charge_key(key).map_err(|wait| ToolError::rate_limited(Some(wait)))?;
+    }
+    let mut problems = ready.problems(&arguments);
+    let preview = ready.tool.preview.map(|preview| preview(&arguments));
+    if let Some(preview) = &preview {
+        problems.extend(preview.problems.iter().cloned());
+    }
+    if let Some(preview) = preview
         && !is_confirmed(&arguments)
     {
-        let mut preview = preview(&arguments);
-        preview.problems.splice(0..0, ready.problems(&arguments));
-        return Ok(refusal(preview));
+        let preview = Preview { problems, ..preview };
+        return Ok(refusal(match key {
+            Some(key) => caller(connector, key).foresee(preview, &arguments).await,
+            None => preview.unforeseen("the call has no API key"),
+        }));
     }
     let key = key.ok_or_else(ToolError::no_key)?;
-    connector.limits.charge_key(&key).map_err(|wait| ToolError::rate_limited(Some(wait)))?;
-    let problems = ready.problems(&arguments);
     if !problems.is_empty() {
         return Err(ToolError::argument(problems.join("; ")));
     }
-    let caller = Caller {
+    let caller = caller(connector, key);
+    let result = (ready.tool.call)(&caller, Arguments::judged(arguments)).await?;
+    if !ready.promises(&result) {
+        tracing::error!(tool = ready.tool.name, "the result is not what the tool's schema promises");
+        return Err(ToolError::new("internal", "the platform's answer has an unexpected form"));
+    }
+    Ok(result)
+}
+
+/// The caller who has this key.
+fn caller(connector: &Connector, key: SecretString) -> Caller<'_> {
+    Caller {
         account: connector.account.with_key(key.clone()),
         key,
         access: &connector.access,
@@ -127,13 +146,7 @@ async fn run(
         campaigns: connector.campaigns.as_ref(),
         interrupt: connector.interrupt.clone(),
         sending: connector.sending.as_ref(),
-    };
-    let result = (ready.tool.call)(&caller, Arguments::judged(arguments)).await?;
-    if !ready.promises(&result) {
-        tracing::error!(tool = ready.tool.name, "the result is not what the tool's schema promises");
-        return Err(ToolError::new("internal", "the platform's answer has an unexpected form"));
     }
-    Ok(result)
 }
 
 /// The result of a call. One that failed is a text alone: clients hold what is structured against the schema of results.

@@ -26,18 +26,45 @@ pub(super) struct ToolError {
     id: Option<u64>,
     /// When the window opens that is closed now.
     opens_at: Option<Box<Zoned>>,
+    /// Every reason, if there are several.
+    problems: Vec<String>,
 }
 
 impl ToolError {
     /// An error that stays until something else is done.
     pub(super) fn new(code: &'static str, error: impl AsRef<str>) -> Self {
         // What a platform says must not look like lines of somebody else.
-        Self { error: one_line(error.as_ref()), code, retryable: false, how_to: None, id: None, opens_at: None }
+        Self {
+            error: one_line(error.as_ref()),
+            code,
+            retryable: false,
+            how_to: None,
+            id: None,
+            opens_at: None,
+            problems: Vec::new(),
+        }
     }
 
     /// The same, with what to do about it.
     pub(super) fn how_to(self, how_to: impl Into<String>) -> Self {
         Self { how_to: Some(how_to.into()), ..self }
+    }
+
+    /// The first of several errors, with the sentences of all of them; nothing if there is none.
+    pub(super) fn of_all(errors: Vec<Self>) -> Option<Self> {
+        let problems: Vec<String> = errors.iter().map(Self::sentence).collect();
+        let first = errors.into_iter().next()?;
+        Some(if problems.len() > 1 { Self { problems, ..first } } else { first })
+    }
+
+    /// What went wrong, in one line.
+    pub(super) fn sentence(&self) -> String {
+        self.error.clone()
+    }
+
+    /// Whether it only says that a limit of an hour is used up.
+    pub(super) fn is_limit(&self) -> bool {
+        self.code == "rate_limited"
     }
 
     /// The call has no key.
@@ -71,8 +98,9 @@ impl ToolError {
 
     /// The same message went to the same number so many seconds ago.
     pub(super) fn repeated(seconds: u64) -> Self {
-        let error = format!("the same message went to this number {seconds} s ago, so nothing was sent");
-        Self::new("repeated", error).how_to("if the person you work for wants a second one, add `repeat: true`")
+        let error = format!("the same message went to this number {seconds} s ago");
+        Self::new("repeated", error)
+            .how_to("nothing was sent; if the person you work for wants a second one, add `repeat: true`")
     }
 
     /// As many messages as the operator allows were sent within the last hour.
@@ -94,12 +122,12 @@ impl ToolError {
     /// The window in which messages may leave is closed.
     pub(super) fn outside_window(opens: Option<&Zoned>) -> Self {
         let Some(opens) = opens else {
-            let error = "the window in which this gateway sends is closed, and does not open for a year";
+            let error = "the sending window is closed, and does not open for a year";
             return Self::new("outside_window", error).how_to("nothing was sent; tell the person you work for");
         };
         let zone = opens.time_zone().iana_name().map_or_else(|| opens.offset().to_string(), str::to_owned);
         let time = format!("{} ({zone})", opens.strftime("%Y-%m-%d %H:%M"));
-        let error = format!("the window in which this gateway sends is closed; it opens at {time}");
+        let error = format!("the sending window is closed; it opens at {time}");
         Self { retryable: true, opens_at: Some(Box::new(opens.clone())), ..Self::new("outside_window", error) }.how_to(
             format!("nothing was sent; tell the person you work for, and call this tool again at {time} or later"),
         )
@@ -107,14 +135,15 @@ impl ToolError {
 
     /// The recipient opted out.
     pub(super) fn opted_out() -> Self {
-        Self::new("opted_out", "this number is on the suppression list or in a `suppress` file, so nothing was sent")
-            .how_to("tell the person you work for; you cannot override this")
+        Self::new("opted_out", "this number is on the suppression list or in a `suppress` file")
+            .how_to("nothing was sent; tell the person you work for, and do not look for another way")
     }
 
     /// The recipient got as many messages as a cap allows.
     pub(super) fn cap_reached() -> Self {
-        let error = "this number has reached the operator's message cap, so nothing was sent";
-        Self::new("cap_reached", error).how_to("tell the person you work for; do not retry now, the cap resets later")
+        let error = "this number has reached the operator's message cap";
+        Self::new("cap_reached", error)
+            .how_to("nothing was sent; tell the person you work for, and do not retry now: the cap resets later")
     }
 
     /// A message left, and nobody knows what became of it.
@@ -163,6 +192,9 @@ impl ToolError {
         if let Some(id) = self.id {
             body["id"] = json!(id);
         }
+        if !self.problems.is_empty() {
+            body["problems"] = json!(self.problems);
+        }
         if let Some(opens) = &self.opens_at {
             body["opens_at"] = json!(opens.to_string());
         }
@@ -203,6 +235,7 @@ impl From<Error> for ToolError {
             Error::Policy(refusal) => match refusal {
                 PolicyRefusal::OutsideWindow { opens } => Self::outside_window(opens.as_ref()),
                 PolicyRefusal::Suppressed(_) => Self::opted_out(),
+                PolicyRefusal::Capped => Self::cap_reached(),
                 PolicyRefusal::TooManyTests { .. } | PolicyRefusal::UnapprovedTests { .. } => {
                     Self::new("not_allowed", "assistants cannot send test messages")
                 }

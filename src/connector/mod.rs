@@ -4,7 +4,7 @@
 //! - `rpc`: the protocol in all its revisions, pure;
 //! - `answer`: its methods, and the way of a call: key, limits, schema, tool, schema;
 //! - `tool`: what a tool is; `tools`: each of them in a file; `arguments`, `error`: what it takes, and why it has no result;
-//! - `schema`: the check of arguments;
+//! - `schema`: the check of arguments; `message_check`: that of texts;
 //! - `confirmation`: the lock of a call that would send; `draft`: a message as a call says it; `sending`: its way, past the
 //!   operator's limits; `recent`: what was sent lately;
 //! - `campaigns`: the campaigns of a folder as tools, besides those of the account;
@@ -28,6 +28,7 @@ mod error;
 mod http;
 mod known_keys;
 mod limits;
+mod message_check;
 mod recent;
 mod rpc;
 mod schema;

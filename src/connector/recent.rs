@@ -72,6 +72,25 @@ impl Recent {
         })
     }
 
+    /// How long ago a message was sent; nothing if it was not sent lately. This takes no place.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub(super) async fn sent_ago(
+        &self,
+        ledger: &dyn Ledger,
+        message: Vec<u8>,
+    ) -> Result<Option<Duration>, LedgerError> {
+        let own = self.own_ago(&message, Instant::now());
+        Ok(ledger.sent_ago(message).await?.or(own))
+    }
+
+    fn own_ago(&self, message: impl Hash, now: Instant) -> Option<Duration> {
+        let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let ago = now.saturating_duration_since(*sent.get(&self.hasher.hash_one(message))?);
+        Some(ago).filter(|ago| *ago < REPEAT_WINDOW)
+    }
+
     /// Gives the place of a message back that surely did not leave. If that fails, the place expires within a minute.
     pub(super) async fn give_back(&self, ledger: &dyn Ledger, place: Place) {
         match place {

@@ -1,22 +1,24 @@
 //! How an assistant's message is sent: past the operator's limits, once, on the way of every single message.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use secrecy::SecretString;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use super::approval::{Admission, Approvals};
 use super::arguments::Arguments;
 use super::caller::Caller;
+use super::confirmation::Preview;
 use super::draft::Draft;
 use super::error::ToolError;
 use super::recent::{Recent, identity};
 use crate::delivery::{Interrupt, Stop};
-use crate::domain::{MessageId, Outcome, Phone};
+use crate::domain::{Content, MessageId, OperationKind, Outcome, Phone};
 use crate::ledger::{CAPPED, State, StopKind};
 use crate::manifest::{Destination, Profile};
 use crate::report::message_preview;
@@ -60,6 +62,54 @@ impl Sending {
 }
 
 impl Caller<'_> {
+    /// A preview with everything that would refuse the confirmed call. Nothing is used up.
+    ///
+    /// The operator's rules are only for callers whose key the gateway accepts, since they tell who opted out.
+    pub(super) async fn foresee(&self, mut preview: Preview, arguments: &Map<String, Value>) -> Preview {
+        if let (Some(sending), Some(phone)) = (self.sending, preview.recipient) {
+            if let Err(unproven) = self.prove_key().await {
+                if unproven.is_refused_key() {
+                    preview.problems.push(unproven.sentence());
+                }
+                return preview.unforeseen("the gateway did not accept the API key of the call");
+            }
+            let id = arguments.get("id").and_then(Value::as_u64).and_then(MessageId::new);
+            let again = arguments.get("repeat") == Some(&Value::Bool(true));
+            let refusals = self.refusals(sending, (phone, id), preview.content.as_ref().filter(|_| !again)).await;
+            preview.problems.extend(refusals.iter().map(ToolError::sentence));
+        }
+        preview
+    }
+
+    /// Everything that refuses a message now, the decisive first; `content` is what may not be repeated.
+    async fn refusals(
+        &self,
+        sending: &Sending,
+        (phone, id): (Phone, Option<MessageId>),
+        content: Option<&Content<Cow<'static, str>>>,
+    ) -> Vec<ToolError> {
+        let mut refusals: Vec<ToolError> = sending.allows(phone).err().into_iter().collect();
+        let profile = &self.account.profile;
+        let empty = Content { kind: OperationKind::Pipeline, stages: Vec::new() };
+        let message = SingleMessage { content: content.cloned().unwrap_or(empty), phone, id };
+        let destination = Destination::Live(Box::new(profile.clone()));
+        let single = Single::message(self.key.clone(), message, destination, sending.per_hour.get());
+        let id = id.map(MessageId::get);
+        refusals.extend(single.refusals(self.adapters).await.into_iter().map(|error| refused(error, id)));
+        if let Some(content) = content {
+            let identity = identity(phone, content, profile.is_loopback());
+            let ago = sending.recent.sent_ago(self.adapters.ledger.as_ref(), identity).await;
+            match ago {
+                Ok(None) => {}
+                Ok(Some(ago)) => refusals.push(ToolError::repeated(ago.as_secs())),
+                Err(error) => refusals.push(Error::from(error).into()),
+            }
+        }
+        // Who waits for the hour's limit learns first what no waiting mends.
+        refusals.sort_by_key(ToolError::is_limit);
+        refusals
+    }
+
     /// Sends a message that was confirmed, and tells by which identifier it can be asked about.
     pub(super) async fn send(&self, draft: &Draft, arguments: &Arguments) -> Result<Value, ToolError> {
         let Some(sending) = self.sending else { return Err(ToolError::new("not_allowed", "sending is switched off")) };
@@ -67,7 +117,14 @@ impl Caller<'_> {
         let content = draft.content().map_err(|problems| ToolError::argument(problems.join("; ")))?;
         // Before anything is looked up, kept or used up: a key that is not accepted learns and changes nothing.
         self.prove_key().await?;
-        sending.allows(phone)?;
+        let again = arguments.flag("repeat");
+        let refusals = self.refusals(sending, (phone, id), Some(&content).filter(|_| !again)).await;
+        // A limit of an hour is kept when the message has its turn: by then the operator may have been asked.
+        if refusals.iter().any(|refusal| !refusal.is_limit())
+            && let Some(refused) = ToolError::of_all(refusals)
+        {
+            return Err(refused);
+        }
         let confirmed = ConfirmedMessage {
             sending: Arc::clone(sending),
             adapters: self.adapters.clone(),
@@ -75,7 +132,7 @@ impl Caller<'_> {
             key: self.key.clone(),
             interrupt: self.interrupt.clone(),
             message: SingleMessage { content, phone, id },
-            again: arguments.flag("repeat"),
+            again,
         };
         let (access, key) = (Arc::clone(self.access), self.key.clone());
         let told = sending.on_their_way.spawn(async move {
@@ -106,8 +163,6 @@ impl ConfirmedMessage {
         let (id, said) = (id.map(MessageId::get), serde_json::to_string(content).unwrap_or_default());
         let destination = Destination::Live(Box::new(profile.clone()));
         let single = Single::message(key.clone(), message.clone(), destination, sending.per_hour.get());
-        // The operator is not asked about a message that may not leave.
-        single.refuse_held_back(&adapters).await.map_err(|error| ToolError::from(error).about(id))?;
         let (ledger, identity) = (Arc::clone(&adapters.ledger), identity(*phone, content, profile.is_loopback()));
         let place = sending.recent.take(ledger.as_ref(), identity, again).await;
         let place = place.map_err(Error::from)?.map_err(|ago| ToolError::repeated(ago.as_secs()))?;
@@ -146,8 +201,8 @@ impl ConfirmedMessage {
 /// Why nothing was begun.
 fn refused(error: Error, id: Option<u64>) -> ToolError {
     let refused = match error {
-        Error::IdTaken => ToolError::new("id_taken", "an earlier call brought this `id`, so nothing was sent by this one")
-            .how_to("look what came of that call, or ask message_status; send anew, without `id`, only if it surely did not leave"),
+        Error::IdTaken => ToolError::new("id_taken", "an earlier call brought this `id`")
+            .how_to("this call sent nothing; look what came of that call, or ask message_status; send anew, without `id`, only if it surely did not leave"),
         Error::TooManyThisHour { next } => ToolError::too_many_sends(next),
         error => error.into(),
     };

@@ -99,9 +99,16 @@ impl BlockRequest {
 pub enum Drawn {
     /// Rows, for this process alone.
     Block(Box<Block>),
-    /// Nothing: the identifier was given to a message before.
+    /// Nothing.
+    Refused(DrawRefusal),
+}
+
+/// Why no rows of a shared run are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DrawRefusal {
+    /// The identifier was given to a message before.
     IdTaken,
-    /// Nothing: as many as are allowed were drawn within the last hour, and the next may be drawn then.
+    /// As many as are allowed were drawn within the last hour, and the next may be drawn then.
     TooMany(Timestamp),
 }
 
@@ -187,7 +194,7 @@ impl Drawn {
     pub(crate) fn block(self) -> Option<Block> {
         match self {
             Drawn::Block(block) => Some(*block),
-            Drawn::IdTaken | Drawn::TooMany(_) => None,
+            Drawn::Refused(_) => None,
         }
     }
 }

@@ -6,7 +6,7 @@ use jiff::Zoned;
 
 use super::{LedgerFuture, NumberSet};
 use crate::calendar::PerDay;
-use crate::domain::{Amount, Budget, Cap};
+use crate::domain::{Amount, Budget, Cap, Phone};
 
 /// Why a row is skipped whose number got as many messages as it may.
 pub const CAPPED: &str = "cap";
@@ -52,4 +52,9 @@ pub enum Bound {
 pub trait Contacts: Send + Sync {
     /// The numbers that caps hold back now from what goes through gateways on loopback, or through others.
     fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, NumberSet>;
+
+    /// Whether caps hold this number back now.
+    fn is_capped<'a>(&'a self, phone: Phone, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, bool> {
+        Box::pin(async move { Ok(!caps.is_empty() && self.capped(caps, loopback).await?.contains(phone)) })
+    }
 }

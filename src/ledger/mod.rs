@@ -51,7 +51,7 @@ mod walk;
 pub use allowance::Allowance;
 pub use approval_rules::{ApprovalRules, KeptApprovalRule};
 pub use backup::{Backup, CopiedLedger};
-pub use block::{Block, BlockIds, BlockRequest, Drawn, Rows, SharedRun};
+pub use block::{Block, BlockIds, BlockRequest, DrawRefusal, Drawn, Rows, SharedRun};
 pub use bounds::{Bound, Bounds, CAPPED, Contacts};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
 pub use damage::{DamagedOccurrence, DamagedPlan, DamagedRecord, DamagedRun, DamagedSchedule, RecordKind};
@@ -177,6 +177,9 @@ pub trait Ledger:
     /// Takes the next rows of a shared run for this process alone; a run begins where there is none, or none has room.
     /// What a process that ended had begun of a block in the same place is in doubt from here on.
     fn draw<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Drawn>;
+
+    /// Everything that would refuse such rows now. Nothing is drawn.
+    fn draw_refusals<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Vec<DrawRefusal>>;
 
     /// The rows of a shared run that some process has.
     fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;

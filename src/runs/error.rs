@@ -13,7 +13,7 @@ use crate::delivery::SingleKind;
 use crate::domain::Row;
 use crate::finding::Finding;
 use crate::gateway::{InquiryFailure, JsonApiError};
-use crate::ledger::{LedgerError, State};
+use crate::ledger::{DrawRefusal, LedgerError, State};
 use crate::report::{LossSign, ResultsError};
 
 /// Why something was not done. A text is what a layer below said.
@@ -411,6 +411,15 @@ pub enum RunPhase {
     Sending(u64),
     /// Everything was sent that was going to be.
     Ending,
+}
+
+impl From<DrawRefusal> for Error {
+    fn from(refusal: DrawRefusal) -> Self {
+        match refusal {
+            DrawRefusal::IdTaken => Error::IdTaken,
+            DrawRefusal::TooMany(next) => Error::TooManyThisHour { next },
+        }
+    }
 }
 
 impl From<LedgerError> for Error {

@@ -128,7 +128,7 @@ pub use plan::{
     TestRecipients, WeakerRule, approvals_given, approve, approve_pending, find_pending, give_approval_back,
     keep_pending, look_at_plan, plan, planned_occurrence, record_rule, short, use_approval, weaker_rules,
 };
-pub use policy::{HeldRecipient, PolicyRefusal};
+pub use policy::{HeldRecipient, PolicyRefusal, held_by_windows};
 pub use poll::{Polling, poll, wants_receipts};
 pub use profiles::{Profiles, check_host};
 pub use purge::{KeptRun, OldRuns, purge};

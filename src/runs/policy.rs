@@ -12,7 +12,7 @@ use super::suppress_files::{suppressed, suppressed_by_profile};
 use super::{Error, Inputs, blocking};
 use crate::delivery::{Clock, Departure, Hours, Keeping, ZoneOf};
 use crate::domain::{Cap, Phone, Purpose, Region, country_of};
-use crate::ledger::{Heed, Ledger};
+use crate::ledger::{Heed, Ledger, SharedRun};
 use crate::manifest::{Campaign, Destination, Profile, SendingWindow, WindowZone};
 
 /// Why a policy holds a message back. Surfaces find the words.
@@ -25,6 +25,8 @@ pub enum PolicyRefusal {
         /// When it opens on the recipient's clocks; nothing if it stays closed for a year.
         opens: Option<Zoned>,
     },
+    /// The recipient got as many messages as the profile's caps allow.
+    Capped,
     /// More recipients of tests than an edition may have, and the profile names nobody who can approve more.
     TooManyTests {
         /// How many recipients there would be.
@@ -86,6 +88,17 @@ pub(super) fn hours_of_tests(inputs: &Inputs) -> Option<Keeping> {
     (!windows.is_empty()).then(|| Keeping { windows, home: campaign.home(), until: None })
 }
 
+/// Why the windows of a campaign and its profile hold a message to this number back now; nothing if they are open, or if they
+/// follow a column of its row.
+#[must_use]
+pub fn held_by_windows(inputs: &Inputs, clock: fn() -> Timestamp, phone: Phone) -> Option<PolicyRefusal> {
+    let mut windows = inputs.campaign.windows(inputs.destination.profile());
+    if windows.any(|window| matches!(window.zone, WindowZone::Column(_))) {
+        return None;
+    }
+    refuse_closed(&on_clock(hours_of_tests(inputs)?, clock), phone, clock()).err()
+}
+
 /// Refuses a message outside of these hours; else tells before which moment it has to leave.
 pub(super) fn refuse_closed(hours: &Hours, phone: Phone, now: Timestamp) -> Result<Option<Timestamp>, PolicyRefusal> {
     match hours.departure(phone, now) {
@@ -110,6 +123,15 @@ pub(super) async fn refuse_in_files(profile: &Profile, phone: Phone) -> Result<(
     let region = country_of(phone).and_then(|code| code.parse::<Region>().ok());
     let found = blocking(move || suppressed_by_profile(&profile, region)).await?.map_err(Error::Findings)?;
     match found.numbers.contains(phone.get()) {
+        true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }]).into()),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a message of such a run to a number that opted out of it by the ledger.
+pub(super) async fn refuse_opted_out(ledger: &dyn Ledger, of: SharedRun, phone: Phone) -> Result<(), Error> {
+    let opt_outs = ledger.opt_outs_of(phone).await?;
+    match opt_outs.iter().any(|out| of.heed.is_held_back(&of.campaign, out)) {
         true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }]).into()),
         false => Ok(()),
     }

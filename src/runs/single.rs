@@ -15,7 +15,8 @@ use tokio::sync::watch;
 use super::consent::confirm;
 use super::plan::check_profile;
 use super::policy::{
-    caps_of_assistants, hours_of_assistants, hours_of_tests, on_clock, refuse_closed, refuse_in_files,
+    PolicyRefusal, caps_of_assistants, hours_of_assistants, hours_of_tests, on_clock, refuse_closed, refuse_in_files,
+    refuse_opted_out,
 };
 use super::restore::refuse_backup;
 use super::test_message::edition_of_tests;
@@ -159,6 +160,35 @@ impl Single {
         Ok(until)
     }
 
+    /// Everything that refuses a message of an assistant now: the profile, its policy, the identifier, the hour's limit.
+    /// Nothing is used up, and whoever sends it is refused for the same reasons.
+    pub async fn refusals(&self, adapters: &Adapters) -> Vec<Error> {
+        let ledger = adapters.ledger.as_ref();
+        let mut refusals: Vec<Error> = self.refuse_backup(adapters).await.err().into_iter().collect();
+        if let Some(hours) = self.on_clock(adapters) {
+            let closed = refuse_closed(&hours, self.phone, (adapters.clock)());
+            refusals.extend(closed.err().map(Error::from));
+        }
+        if let Some(profile) = self.destination.profile() {
+            refusals.extend(check_profile(adapters, profile).await.err());
+            let held = match refuse_in_files(profile, self.phone).await {
+                Ok(()) => refuse_opted_out(ledger, self.shared_run(adapters), self.phone).await,
+                refused => refused,
+            };
+            refusals.extend(held.err());
+        }
+        match ledger.is_capped(self.phone, &self.caps, self.destination.is_loopback()).await {
+            Ok(false) => {}
+            Ok(true) => refusals.push(PolicyRefusal::Capped.into()),
+            Err(error) => refusals.push(error.into()),
+        }
+        match ledger.draw_refusals(&self.shared_run(adapters), self.wanted).await {
+            Ok(refused) => refusals.extend(refused.into_iter().map(Error::from)),
+            Err(error) => refusals.push(error.into()),
+        }
+        refusals
+    }
+
     fn on_clock(&self, adapters: &Adapters) -> Option<Arc<Hours>> {
         self.hours.clone().map(|keeping| on_clock(keeping, adapters.clock))
     }
@@ -237,8 +267,7 @@ impl ConfirmedSingle {
         // Kept until the end: it is what tells others that somebody is at it.
         let block = match self.adapters.ledger.draw(&shared, wanted).await? {
             Drawn::Block(block) => block,
-            Drawn::IdTaken => return Err(Error::IdTaken),
-            Drawn::TooMany(next) => return Err(Error::TooManyThisHour { next }),
+            Drawn::Refused(refusal) => return Err(refusal.into()),
         };
         let (run, row) = (block.run.clone(), block.lease.rows.first);
         let id = run.id(row, None).ok_or_else(|| Error::Internal("the row has no identifier".to_owned()))?;

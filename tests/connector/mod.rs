@@ -13,6 +13,7 @@ mod keys;
 mod lookups;
 mod paths;
 mod policy;
+mod previews;
 mod programs;
 mod protocol;
 mod repeats;

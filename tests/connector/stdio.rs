@@ -75,6 +75,13 @@ impl Conversation {
         (ended, self.folder)
     }
 
+    /// Closes its input, and gives its folder back.
+    pub(super) fn into_folder(mut self) -> Folder {
+        drop(self.input.take());
+        self.process.finish().exits(0);
+        self.folder
+    }
+
     pub(super) fn folder(&self) -> &Folder {
         &self.folder
     }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::check::{CostlyRows, Survey};
-use crate::domain::{Stage, instead};
+use crate::domain::{self, CostlyCharacters, Stage, instead};
 use crate::finding::{Finding, Rule};
 use crate::manifest::{Brief, Profile};
 
@@ -44,6 +44,19 @@ pub fn costly_characters(survey: &Survey, brief: &Brief, profile: Option<&Profil
         Finding::new(&RULE, message).help(help(characters))
     };
     costly.into_iter().take(TOLD).map(finding).collect()
+}
+
+/// The characters that make a single SMS longer.
+pub(super) fn in_message(text: &str) -> Option<Finding> {
+    let CostlyCharacters { characters, parts, without } = domain::costly_characters(text)?;
+    let make = if characters.len() == 1 { "makes" } else { "make" };
+    let message = format!("{} {make} the SMS {parts} parts instead of {without}", names(&characters));
+    let typed: Option<Vec<&str>> = characters.iter().map(|c| instead(*c)).collect();
+    let help = match typed {
+        Some(typed) => format!("write {} instead", typed.into_iter().map(quoted).collect::<Vec<_>>().join(" and ")),
+        None => "write another character instead, or accept the price".to_owned(),
+    };
+    Some(Finding::new(&RULE, message).help(help))
 }
 
 /// The characters with their codes, since some only look like others.

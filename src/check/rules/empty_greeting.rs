@@ -20,6 +20,12 @@ pub(super) fn in_rows(rows: &RoaringBitmap) -> Option<Finding> {
     Some(Finding::new(&RULE, message).help(help))
 }
 
+/// A message that shows a hole.
+pub(super) fn in_message() -> Finding {
+    let help = "fill in the value, or take the comma and the blank out with it";
+    Finding::new(&RULE, "the message shows that a value is missing, as in `Hello , …`").help(help)
+}
+
 /// Whether a message begins with the sign that ends something, or has one behind a blank.
 pub(in crate::check) fn is_shown(message: &str) -> bool {
     let bytes = message.as_bytes();

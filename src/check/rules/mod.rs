@@ -80,7 +80,7 @@ pub use promised_receipts::promised_receipts;
 pub use row_within::rows_within;
 pub use sender_unknown::RULE as SENDER_UNKNOWN;
 pub(super) use sender_unknown::judge as sender_unknown;
-pub use texts::{against_includes, against_texts};
+pub use texts::{against_includes, against_message, against_texts};
 pub(super) use too_many_invalid::judge as too_many_invalid;
 pub(super) use two_scripts::slipped as slipped_word;
 pub use unconfirmed_replica::unconfirmed_replica;

@@ -1,11 +1,14 @@
 //! What the texts of a campaign show by themselves, whoever gets them.
 
+use std::borrow::Cow;
+
 use super::{
-    broken_link, cell_is_text, code_for_all, codes_only, insecure_link, long_button, two_scripts, unfinished_text,
+    broken_link, cell_is_text, code_for_all, codes_only, costly_character, empty_greeting, insecure_link, long_button,
+    two_scripts, unfinished_text,
 };
 use crate::check::prepare::finding;
 use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved};
-use crate::domain::{Stage, Text};
+use crate::domain::{Content, Stage, Text};
 use crate::finding::Finding;
 use crate::manifest::{Campaign, Variant};
 use crate::message::{Table, TextProblem};
@@ -48,6 +51,35 @@ pub fn against_includes(includes: &[(String, String)], campaign: &Campaign) -> V
     let constants = campaign.brief.constants();
     let problems = texts.flat_map(|text| judged(&text, &constants));
     problems.map(|problem| finding(problem, Some(&campaign.places))).collect()
+}
+
+/// What the texts of one message show that is sent as it stands.
+#[must_use]
+pub fn against_message(content: &Content<Cow<'_, str>>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for stage in &content.stages {
+        for (field, text) in stage.texts() {
+            let said = Text { name: field.key.to_owned(), source: text.to_string() };
+            let rules = [two_scripts::judge, insecure_link::judge, broken_link::judge, unfinished_text::judge];
+            findings.extend(rules.into_iter().flat_map(|judge| judge(&said)).map(without_place));
+            if field.key == "message" && empty_greeting::is_shown(text) {
+                findings.push(empty_greeting::in_message());
+            }
+        }
+        findings.extend(stage.billed_text().and_then(|text| costly_character::in_message(text)));
+    }
+    let texts = content.map(|text| Text { name: String::new(), source: text.to_string() });
+    findings.extend(texts.stages.iter().flat_map(long_button::judge).map(without_place));
+    findings
+}
+
+/// A problem of a text that stands in no file.
+fn without_place(problem: TextProblem) -> Finding {
+    let finding = Finding::new(problem.rule, problem.message);
+    match problem.help {
+        Some(help) => finding.help(help),
+        None => finding,
+    }
 }
 
 fn judged(text: &Text, constants: &[&str]) -> Vec<TextProblem> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{LOCAL, about_campaign, number};
@@ -9,10 +10,10 @@ use crate::connector::arguments::{Arguments, masked};
 use crate::connector::error::ToolError;
 use crate::connector::schema::ROWS;
 use crate::connector::tool::Tool;
-use crate::connector::tools::{object, text};
-use crate::domain::{Row, RowSet};
+use crate::connector::tools::{known, object, text};
+use crate::domain::{Phone, Row, RowSet};
 use crate::report::{self, RowPreview, preview_rows};
-use crate::runs::{Error, Inputs, ListSurvey, blocking, survey_list};
+use crate::runs::{Error, Inputs, ListSurvey, blocking, held_by_windows, survey_list};
 
 /// How many messages are shown if nobody says, and at most.
 const SHOWN: u64 = 3;
@@ -55,7 +56,9 @@ pub(super) const TOOL: Tool = Tool {
             let (ledger, observer) = (folder.adapters.ledger.as_ref(), &folder.adapters.observer);
             let surveyed = survey_list(&inputs, Some(ledger), observer).await.map_err(|error| folder.refused(error))?;
             let total = surveyed.survey.recipients;
-            let shown = blocking(move || show(&inputs, &surveyed, rows.as_ref(), most)).await.and_then(|shown| shown);
+            let clock = folder.adapters.clock;
+            let shown = blocking(move || show((&inputs, clock), &surveyed, rows.as_ref(), most)).await;
+            let shown = shown.and_then(|shown| shown);
             Ok(json!({ "items": shown.map_err(|error| folder.refused(error))?, "total": total }))
         })
     },
@@ -69,6 +72,7 @@ fn item_schema() -> Value {
             "message": text("What the recipient gets, by channel."),
             "state": text("What becomes of a row that gets no message: skipped or invalid."),
             "reason": text("Why."),
+            "held": text("Why a message does not leave now: the window is closed, and a run waits until it opens."),
         }),
         &["row"],
     )
@@ -81,25 +85,36 @@ fn rows(arguments: &Arguments) -> Result<Option<RowSet>, ToolError> {
 }
 
 /// The chosen rows in the order of the list.
-fn show(inputs: &Arc<Inputs>, surveyed: &ListSurvey, rows: Option<&RowSet>, most: u64) -> Result<Vec<Value>, Error> {
+fn show(
+    (inputs, clock): (&Arc<Inputs>, fn() -> Timestamp),
+    surveyed: &ListSurvey,
+    rows: Option<&RowSet>,
+    most: u64,
+) -> Result<Vec<Value>, Error> {
     let last = surveyed.survey.last_row;
     if let Some(rows) = rows.filter(|rows| rows.last() > last) {
         return Err(Error::NoSuchRow { row: rows.last(), last });
     }
     let (mut shown, most) = (Vec::new(), usize::try_from(most).unwrap_or(usize::MAX));
-    let show = |row, preview: RowPreview<'_>| shown.push(item(row, &preview));
+    let held = |phone| held_by_windows(inputs, clock, phone).map(|refusal| ToolError::from(Error::from(refusal)));
+    let show = |row, preview: RowPreview<'_>| shown.push(item(row, &preview, held));
     let read = preview_rows(&mut inputs.open()?, &surveyed.survey.left_out, rows, most, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
     Ok(shown)
 }
 
-fn item(row: Row, preview: &RowPreview<'_>) -> Value {
+fn item(row: Row, preview: &RowPreview<'_>, held: impl Fn(Phone) -> Option<ToolError>) -> Value {
     match preview {
         RowPreview::Message { phone, content } => {
             let to = masked(&json!(phone.get()));
             let message = report::preview(row, *phone, content);
             // Where a text repeats the number, too.
-            json!({ "row": row.get(), "to": to, "message": phone.hidden_in(&message, &to) })
+            known([
+                ("row", Some(json!(row.get()))),
+                ("to", Some(json!(to))),
+                ("message", Some(json!(phone.hidden_in(&message, &to)))),
+                ("held", held(*phone).map(|held| json!(held.sentence()))),
+            ])
         }
         RowPreview::LeftOut { state, reason } => json!({ "row": row.get(), "state": state.name(), "reason": reason }),
     }

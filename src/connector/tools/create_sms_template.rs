@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::{object, saying, sms_templates};
 use crate::connector::confirmation::Preview;
-use crate::connector::error::ToolError;
 use crate::connector::tool::{Annotations, Tool};
 use crate::domain::sms_text;
 use crate::gateway::CreateSmsTemplate;
@@ -35,10 +34,6 @@ pub(super) const TOOL: Tool = Tool {
     call: |caller, arguments| {
         Box::pin(async move {
             let (name, text) = (arguments.text("name"), arguments.text("text"));
-            if let Some(blank) = [("name", &name), ("text", &text)].into_iter().find(|(_, said)| said.trim().is_empty())
-            {
-                return Err(ToolError::argument(format!("`{}` is empty", blank.0)));
-            }
             let template = CreateSmsTemplate { name: name.trim().to_owned(), text: text.clone() };
             let mut record = match caller.create(template).await? {
                 Ok(template) => sms_templates::item(template),
@@ -54,8 +49,14 @@ pub(super) const TOOL: Tool = Tool {
 
 /// What would be created.
 fn preview(arguments: &Map<String, Value>) -> Preview {
-    let said = |key: &str| arguments.get(key).filter(|said| said.is_string()).cloned();
-    let parts = said("text").and_then(|text| Some(json!(sms_text(text.as_str()?).parts)));
-    let shown = super::known([("name", said("name")), ("text", said("text")), ("parts", parts)]);
-    Preview { shown, ..Preview::default() }
+    let said = |key: &str| arguments.get(key).and_then(Value::as_str);
+    let shown = super::known([
+        ("name", said("name").map(|name| json!(name.trim()))),
+        ("text", said("text").map(|text| json!(text))),
+        ("parts", said("text").map(|text| json!(sms_text(text).parts))),
+    ]);
+    let is_blank = |text: &str| !text.is_empty() && text.trim().is_empty();
+    let blank = ["name", "text"].into_iter().filter(|key| said(key).is_some_and(is_blank));
+    let problems = blank.map(|key| format!("`{key}` is empty; write it")).collect();
+    Preview { shown, problems, ..Preview::default() }
 }

@@ -17,9 +17,10 @@ mod viber_templates;
 
 use serde_json::{Map, Value, json};
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, read_phone};
 use super::confirmation::Preview;
 use super::draft::{Draft, Said, called};
+use super::message_check;
 use super::schema::LARGEST_WHOLE;
 use super::tool::Tool;
 use crate::domain::{Channel, MsgId};
@@ -47,9 +48,14 @@ fn renamed(channel: Channel, arguments: &Map<String, Value>) -> Said {
 /// What is shown of a message before it is confirmed.
 fn drafted(draft: &Draft, arguments: &Map<String, Value>) -> Preview {
     let shown = draft.preview(arguments.get("phone"), arguments.get("id"));
+    let number = arguments.get("phone").and_then(|phone| read_phone(phone).ok());
+    let recipient = number.map(|number| number.phone);
     match draft.content() {
-        Ok(content) => Preview { shown, problems: Vec::new(), content: Some(content) },
-        Err(problems) => Preview { shown, problems, content: None },
+        Ok(content) => {
+            let (problems, warnings) = (message_check::errors(&content), message_check::warnings(&content, number));
+            Preview { shown, problems, warnings, recipient, content: Some(content) }
+        }
+        Err(problems) => Preview { shown, problems, recipient, ..Preview::default() },
     }
 }
 

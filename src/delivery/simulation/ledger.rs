@@ -15,8 +15,8 @@ use super::places::Leases;
 use crate::domain::{Addressee, Cap, MessageId, Outcome, Phone, Row};
 use crate::ledger::memory::{Book, Contents};
 use crate::ledger::{
-    AccountPace, Additions, Allowance, ApprovalRules, AskedRow, BlockRequest, Claim, Contacts, Copies, Drawn,
-    EntryRemoval, EnvelopeRecord, EnvelopeSummary, Hold, Intent, KeptApprovalRule, Lease, Ledger, LedgerError,
+    AccountPace, Additions, Allowance, ApprovalRules, AskedRow, BlockRequest, Claim, Contacts, Copies, DrawRefusal,
+    Drawn, EntryRemoval, EnvelopeRecord, EnvelopeSummary, Hold, Intent, KeptApprovalRule, Lease, Ledger, LedgerError,
     LedgerFuture, LeftOut, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification,
     NotificationQueue, NumberSet, OptOut, OptOuts, OptedOut, Origin, Ownership, Permit, QuestionTurn, Receipts,
     Reception, Removal, RepeatGuard, RetryOrder, RowEvent, RowReceipts, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun,
@@ -214,6 +214,10 @@ impl Ledger for ProcessLedger {
             };
             self.write(change).await
         })
+    }
+
+    fn draw_refusals<'a>(&'a self, _: &'a SharedRun, _: BlockRequest) -> LedgerFuture<'a, Vec<DrawRefusal>> {
+        unreachable!("these worlds have no single messages")
     }
 
     /// A campaign draws none.

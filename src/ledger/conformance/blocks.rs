@@ -3,8 +3,8 @@
 use super::scene::*;
 use crate::domain::{IdRange, MessageId, Outcome, Purpose, Row};
 use crate::ledger::{
-    Block, BlockRequest, Drawn, Heed, Lease, Ledger, OptOut, Origin, Permit, Progress, Reach, Rows, RunFilter, Scope,
-    Settlement, SharedRun, State,
+    Block, BlockRequest, DrawRefusal, Drawn, Heed, Lease, Ledger, OptOut, Origin, Permit, Progress, Reach, Rows,
+    RunFilter, Scope, Settlement, SharedRun, State,
 };
 
 fn rows(first: u32, last: u32) -> Rows {
@@ -165,11 +165,17 @@ pub(super) async fn an_identifier_that_somebody_brings_is_given_to_one_message<L
     assert_eq!((block.run.id(row, None), block.lease.rows.last), (MessageId::new(77), row));
     let found = scene.ledger.find(MessageId::new(77).unwrap()).await.unwrap();
     assert_eq!(found, Some(Origin { run: block.run.key, row }));
-    assert!(matches!(scene.draw_of(&shared_run(), id(77)).await, Drawn::IdTaken));
+    assert!(matches!(scene.draw_of(&shared_run(), id(77)).await, Drawn::Refused(DrawRefusal::IdTaken)));
     drop(block);
-    assert!(matches!(scene.draw_of(&shared_run(), id(77)).await, Drawn::IdTaken), "whether it ended or not");
+    assert!(
+        matches!(scene.draw_of(&shared_run(), id(77)).await, Drawn::Refused(DrawRefusal::IdTaken)),
+        "whether it ended or not"
+    );
     let campaigns = scene.run.ids.first + 3;
-    assert!(matches!(scene.draw_of(&shared_run(), id(campaigns)).await, Drawn::IdTaken), "a campaign's");
+    assert!(
+        matches!(scene.draw_of(&shared_run(), id(campaigns)).await, Drawn::Refused(DrawRefusal::IdTaken)),
+        "a campaign's"
+    );
     assert!(matches!(scene.draw_of(&shared_run(), id(78)).await, Drawn::Block(_)));
 }
 
@@ -181,9 +187,14 @@ pub(super) async fn no_more_rows_are_drawn_within_an_hour_than_are_allowed<L: Le
     }
     let tomorrow = SharedRun { edition: "tomorrow".into(), ..shared_run() };
     for shared in [&shared_run(), &tomorrow] {
-        let Drawn::TooMany(next) = scene.draw_of(shared, wanted).await else { panic!("a third") };
+        let Drawn::Refused(DrawRefusal::TooMany(next)) = scene.draw_of(shared, wanted).await else { panic!("a third") };
         assert!((3_595..=3_605).contains(&next.duration_since(began).as_secs()), "{next}");
     }
+    let taken = BlockRequest::message(MessageId::new(scene.run.ids.first), Some(2));
+    let refusals = scene.ledger.draw_refusals(&shared_run(), taken).await.unwrap();
+    assert!(matches!(refusals[..], [DrawRefusal::IdTaken, DrawRefusal::TooMany(_)]), "{refusals:?}");
+    let three = BlockRequest::message(None, Some(3));
+    assert_eq!(scene.ledger.draw_refusals(&shared_run(), three).await.unwrap(), [], "nothing was drawn by looking");
     let elsewhere = SharedRun { gateway: "other".into(), ..shared_run() };
     assert!(matches!(scene.draw_of(&elsewhere, wanted).await, Drawn::Block(_)), "each profile has its own");
     let uncounted = scene.draw(1).await;

@@ -14,7 +14,7 @@ use super::contents::Contents;
 use super::copies::Shelf;
 use crate::domain::{Cap, LOOPBACK, MessageId};
 use crate::ledger::{
-    AccountPace, Allowance, AskedRow, Block, BlockRequest, Claim, Contacts, Copies, Drawn, EnvelopeRecord,
+    AccountPace, Allowance, AskedRow, Block, BlockRequest, Claim, Contacts, Copies, DrawRefusal, Drawn, EnvelopeRecord,
     EnvelopeSummary, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewNotification,
     NewRowEvent, NewRun, Notification, NotificationQueue, NumberSet, Origin, Ownership, Permit, QuestionTurn,
     RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, StrayCopies, Told, Upkeep, Wait,
@@ -229,8 +229,12 @@ impl Ledger for MemoryLedger {
             let (campaign, account) = (&shared.campaign, &shared.account);
             let (place, kept) = self.free_place(campaign, account);
             let drawn = contents.draw(now, (shared, rand::random()), (place, wanted))?;
-            Ok(drawn.map_or_else(|refused| refused, |(run, lease)| Drawn::Block(Block::new(run, lease, kept))))
+            Ok(drawn.map_or_else(Drawn::Refused, |(run, lease)| Drawn::Block(Block::new(run, lease, kept))))
         })
+    }
+
+    fn draw_refusals<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Vec<DrawRefusal>> {
+        self.change(move |contents, now| contents.draw_refusals(now, shared, wanted))
     }
 
     fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {

@@ -17,8 +17,8 @@ use crate::domain::{IdRange, LOOPBACK, MessageId, Row};
 use crate::ledger::repeat_guard::RepeatHash;
 use crate::ledger::rules::{candidates, held, late, leaves, next_draw, next_rows, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, Drawn, EnvelopeRecord, Epoch, Hold, Intent,
-    KeptApprovalRule, Lease, LedgerError, NewRowEvent, NewRun, NumberSet, OPTED_OUT, Origin, Ownership, Permit,
+    AccountPace, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, DrawRefusal, Drawn, EnvelopeRecord, Epoch, Hold,
+    Intent, KeptApprovalRule, Lease, LedgerError, NewRowEvent, NewRun, NumberSet, OPTED_OUT, Origin, Ownership, Permit,
     Progress, RetryOrder, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, State, Wait,
 };
 
@@ -159,14 +159,11 @@ impl Contents {
         now: i64,
         (shared, random): (&SharedRun, u64),
         (place, wanted): (u32, BlockRequest),
-    ) -> Result<Result<(Run, Lease), Drawn>, LedgerError> {
-        let (at, BlockRequest { rows, id, per_hour }) = (instant(now)?, wanted);
+    ) -> Result<Result<(Run, Lease), DrawRefusal>, LedgerError> {
+        let (at, BlockRequest { rows, id, .. }) = (instant(now)?, wanted);
         let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
-        if of_id.is_some_and(|ids| !self.is_free(ids)) {
-            return Ok(Err(Drawn::IdTaken));
-        }
-        if let Some(next) = per_hour.and_then(|most| next_draw(&self.drawn(shared), now, most)) {
-            return Ok(Err(Drawn::TooMany(instant(next)?)));
+        if let Some(refusal) = self.draw_refusals(now, shared, wanted)?.into_iter().next() {
+            return Ok(Err(refusal));
         }
         let same = |run: &Run| (&run.campaign, &run.account) == (&shared.campaign, &shared.account);
         self.books.values_mut().filter(|book| same(&book.run)).for_each(|book| book.give_up(at, place));
@@ -200,6 +197,19 @@ impl Contents {
             *drawn_at = i64::MIN;
         }
         Ok(())
+    }
+
+    /// Everything that refuses a draw now, that of the identifier first.
+    pub(crate) fn draw_refusals(
+        &self,
+        now: i64,
+        shared: &SharedRun,
+        BlockRequest { id, per_hour, .. }: BlockRequest,
+    ) -> Result<Vec<DrawRefusal>, LedgerError> {
+        let taken = id.is_some_and(|id| !self.is_free(IdRange { first: id.get(), len: 1 }));
+        let next = per_hour.and_then(|most| next_draw(&self.drawn(shared), now, most));
+        let late = next.map(|next| instant(next).map(DrawRefusal::TooMany)).transpose()?;
+        Ok(taken.then_some(DrawRefusal::IdTaken).into_iter().chain(late).collect())
     }
 
     /// When blocks were drawn through a profile, the first first.

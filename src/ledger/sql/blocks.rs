@@ -11,7 +11,7 @@ use super::statement::{as_small, query, row, scalar, small};
 use crate::domain::{IdRange, Row};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::{HOUR, next_draw, next_rows, owns};
-use crate::ledger::{BlockIds, BlockRequest, Drawn, Epoch, Lease, LedgerError, Rows, Run, RunId, SharedRun};
+use crate::ledger::{BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, Rows, Run, RunId, SharedRun};
 
 /// What a process draws: rows of which run, at which place, by which right.
 #[derive(Clone)]
@@ -28,19 +28,12 @@ pub(super) async fn draw(
     connection: &mut Connection,
     now: Now,
     draw: Draw,
-) -> Result<Result<(Run, Lease), Drawn>, Failure> {
+) -> Result<Result<(Run, Lease), DrawRefusal>, Failure> {
     let Draw { shared, wanted, place, epoch, random } = draw;
-    let BlockRequest { rows, id, per_hour } = wanted;
+    let BlockRequest { rows, id, .. } = wanted;
     let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
-    if let Some(ids) = of_id
-        && !runs::are_free(connection, ids).await?
-    {
-        return Ok(Err(Drawn::IdTaken));
-    }
-    if let Some(most) = per_hour
-        && let Some(next) = next_draw(&drawn(connection, now, &shared).await?, now.0, most)
-    {
-        return Ok(Err(Drawn::TooMany(instant(next)?)));
+    if let Some(refusal) = refusals(connection, now, &shared, wanted).await?.into_iter().next() {
+        return Ok(Err(refusal));
     }
     give_up(connection, now, &shared, place).await?;
     let latest = latest(connection, &shared).await?;
@@ -66,6 +59,27 @@ pub(super) async fn draw(
     run.blocks.push(ids);
     let lease = Lease { run: run.key, rows, epoch };
     Ok(Ok((run, lease)))
+}
+
+/// Everything that refuses a draw now, that of the identifier first.
+pub(super) async fn refusals(
+    connection: &mut Connection,
+    now: Now,
+    shared: &SharedRun,
+    BlockRequest { id, per_hour, .. }: BlockRequest,
+) -> Result<Vec<DrawRefusal>, Failure> {
+    let mut refusals = Vec::new();
+    if let Some(id) = id
+        && !runs::are_free(connection, IdRange { first: id.get(), len: 1 }).await?
+    {
+        refusals.push(DrawRefusal::IdTaken);
+    }
+    if let Some(most) = per_hour
+        && let Some(next) = next_draw(&drawn(connection, now, shared).await?, now.0, most)
+    {
+        refusals.push(DrawRefusal::TooMany(instant(next)?));
+    }
+    Ok(refusals)
 }
 
 /// Records that a block was drawn at a place; by whom, where people are told that. In one message: others wait for the turn

@@ -30,6 +30,10 @@ impl Contacts for Adapter {
     fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
         Box::pin(async move { look!(self, numbers, self.now(), caps, loopback) })
     }
+
+    fn is_capped<'a>(&'a self, phone: Phone, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, bool> {
+        Box::pin(async move { look!(self, is_capped, self.now(), phone, caps, loopback) })
+    }
 }
 
 /// The rows of an intent that its caps hold back.
@@ -66,6 +70,32 @@ pub(super) async fn held_by_caps(
         times.entry(*who).or_default().push(row.try_get("at")?);
     }
     Ok(capped(caps, now.0, &intent.rows, times))
+}
+
+/// Whether caps hold a number back. Only where no index is kept, all numbers are read.
+async fn is_capped(
+    reader: &mut Connection,
+    now: Now,
+    phone: Phone,
+    caps: &[Cap],
+    loopback: bool,
+) -> Result<bool, Failure> {
+    if caps.is_empty() {
+        return Ok(false);
+    }
+    if !is_kept(&mut *reader, loopback).await? {
+        return Ok(numbers(reader, now, caps, loopback).await?.contains(phone));
+    }
+    let key = forgetting::key(&mut *reader).await?;
+    let stays = key.map_or(phone.get(), |key| Addressee::Forgotten(key.forgotten(phone)).get());
+    let times: Vec<i64> = scalar("SELECT at FROM contacts WHERE phone IN ($1, $2) AND loopback = $3 AND at > $4")
+        .bind(signed(phone.get()))
+        .bind(signed(stays))
+        .bind(loopback)
+        .bind(since(now, caps))
+        .fetch_all(reader)
+        .await?;
+    Ok(!allowed(caps, now.0, &times))
 }
 
 /// The numbers that caps hold back.

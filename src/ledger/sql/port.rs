@@ -19,10 +19,10 @@ use crate::domain::{Chain, LOOPBACK, MessageId};
 use crate::ledger::earlier_words::rewrite_event;
 use crate::ledger::rules::held;
 use crate::ledger::{
-    Allowance, AskedRow, Block, BlockRequest, Claim, Copies, DamagedRun, Drawn, EnvelopeRecord, EnvelopeSummary, Epoch,
-    Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent, NewRun, NumberSet, Origin,
-    Ownership, Permit, QuestionTurn, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun,
-    StrayCopies, Wait, hold,
+    Allowance, AskedRow, Block, BlockRequest, Claim, Copies, DamagedRun, DrawRefusal, Drawn, EnvelopeRecord,
+    EnvelopeSummary, Epoch, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent,
+    NewRun, NumberSet, Origin, Ownership, Permit, QuestionTurn, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId,
+    Settlement, SharedRun, StrayCopies, Wait, hold,
 };
 
 impl Ledger for Adapter {
@@ -102,14 +102,15 @@ impl Ledger for Adapter {
             let draw = Draw { shared, wanted, place, epoch, random };
             let drawn =
                 self.write(move |connection, now| Box::pin(blocks::draw(connection, now, draw.clone()))).await?;
-            Ok(drawn.map_or_else(
-                |refused| refused,
-                |(run, lease)| {
-                    self.bind(lease.epoch, &hold::place_name(&run.campaign, &run.account, place));
-                    Drawn::Block(Block::new(run, lease, lock))
-                },
-            ))
+            Ok(drawn.map_or_else(Drawn::Refused, |(run, lease)| {
+                self.bind(lease.epoch, &hold::place_name(&run.campaign, &run.account, place));
+                Drawn::Block(Block::new(run, lease, lock))
+            }))
         })
+    }
+
+    fn draw_refusals<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Vec<DrawRefusal>> {
+        Box::pin(async move { look!(self, blocks::refusals, self.now(), shared, wanted) })
     }
 
     fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {

@@ -1,0 +1,177 @@
+//! A preview names everything that would refuse the confirmed call, and uses nothing up.
+
+use serde_json::{Value, json};
+
+use super::campaigns::{campaign, house};
+use super::policy::with_policy;
+use super::stdio::Conversation;
+use super::{Connector, bare, folder_of, told};
+use crate::support::{Folder, Gateway, KEY_VARIABLE, closed_window, phone};
+
+const PHONE: u64 = 380_501_234_567;
+const OTHER: u64 = 380_501_234_568;
+
+fn sms(phone: u64, text: &str) -> Value {
+    json!({ "phone": phone, "text": text, "sender": "OlenaCo" })
+}
+
+fn with(mut arguments: Value, name: &str, value: Value) -> Value {
+    arguments[name] = value;
+    arguments
+}
+
+fn list(refusal: &Value, name: &str) -> Vec<String> {
+    assert_eq!(refusal["refused"], true, "{refusal}");
+    let list = refusal[name].as_array().unwrap_or_else(|| panic!("{refusal}"));
+    list.iter().map(|sentence| sentence.as_str().expect("a sentence").to_owned()).collect()
+}
+
+/// The problems of a preview over HTTP and over standard input and output, which are the same.
+fn problems(folder: Folder, options: &[&str], arguments: &Value) -> (Vec<String>, Folder) {
+    let connector = Connector::within(folder, options);
+    let http = told(&connector.call("send_sms", arguments));
+    let (ended, folder) = connector.ended();
+    ended.exits(0);
+    let mut client = Conversation::begin(folder, options);
+    let call: Value = serde_json::from_str(&bare("send_sms", arguments)).expect("a message");
+    let stdio = told(&client.ask(&call)["result"]);
+    assert_eq!(list(&http, "problems"), list(&stdio, "problems"));
+    (list(&http, "problems"), client.into_folder())
+}
+
+#[track_caller]
+fn has(problems: &[String], words: &[&str]) {
+    assert_eq!(problems.len(), words.len(), "{problems:?}");
+    for (problem, words) in problems.iter().zip(words) {
+        assert!(problem.contains(words), "{words}: {problems:?}");
+    }
+}
+
+#[test]
+fn preview_names_every_policy_that_holds_the_message_back() {
+    let gateway = Gateway::accepting();
+    let (window, opens) = closed_window("Europe/Kyiv");
+    let folder = with_policy(&gateway, &format!("suppress: [house.csv], window: {window}"));
+    folder.write("house.csv", &format!("phone\n+{PHONE}\n"));
+    folder.write("team.csv", &format!("phone\n+{OTHER}\n"));
+    let options = ["--allow-send", "--only-to", "team.csv"];
+    let (all, folder) = problems(folder, &options, &with(sms(PHONE, "Hi"), "sender", json!("Ол")));
+    let opens = format!("it opens at {}", opens.strftime("%Y-%m-%d %H:%M"));
+    has(&all, &["Latin letters", "none of those that the operator", &opens, "`suppress` file"]);
+    let (of_policy, folder) = problems(folder, &options, &sms(OTHER, "Hi"));
+    has(&of_policy, &[&opens]);
+    folder.campaign(&["suppress", "add", &format!("+{OTHER}")]).exits(0);
+    let (opted_out, folder) = problems(folder, &options, &sms(OTHER, "Hi"));
+    has(&opted_out, &[&opens, "suppression list"]);
+    assert!(gateway.requests().is_empty());
+    assert_eq!(folder.campaign(&["status", "--json"]).exits(0).json()["runs"], json!([]), "nothing is used up");
+}
+
+#[test]
+fn preview_names_a_reached_cap_a_taken_id_a_repeat_and_the_limit() {
+    let gateway = Gateway::accepting();
+    let folder = with_policy(&gateway, "cap: 1/7d");
+    let options = ["--allow-send", "--max-sends-per-hour", "1"];
+    let message = with(sms(PHONE, "Hi"), "id", json!(4711));
+    let (before, folder) = problems(folder, &options, &message);
+    has(&before, &[]);
+    let connector = Connector::within(folder, &options);
+    let accepted = told(&connector.call("send_sms", &with(message.clone(), "confirm", json!(true))));
+    assert_eq!(accepted["accepted"], true, "{accepted}");
+    let refused = told(&connector.call("send_sms", &with(message.clone(), "confirm", json!(true))));
+    let (ended, folder) = connector.ended();
+    ended.exits(0);
+    let words = ["message cap", "brought this `id`", "the same message went to this number", "in an hour"];
+    let (after, folder) = problems(folder, &options, &with(message, "text", json!(" Hi\n")));
+    has(&after, &words);
+    // The confirmed call is refused for the same reasons.
+    assert_eq!(refused["code"], "cap_reached", "{refused}");
+    let reasons: Vec<String> = refused["problems"]
+        .as_array()
+        .expect("all")
+        .iter()
+        .map(|each| each.as_str().expect("words").to_owned())
+        .collect();
+    has(&reasons, &words);
+    let (other, _) = problems(folder, &options, &with(sms(OTHER, "Hi"), "repeat", json!(true)));
+    has(&other, &["in an hour"]);
+    assert_eq!(gateway.phones(), [PHONE]);
+}
+
+#[test]
+fn placeholder_of_a_template_is_a_problem_in_every_text() {
+    let gateway = Gateway::accepting();
+    let connector = Connector::start(&gateway, &["--allow-send"]);
+    let viber = json!({
+        "phone": PHONE, "text": "Hi {{ name }}", "sender": "OlenaCo", "button": "{% if a %}Buy", "link": "https://shop.example/{{id}}",
+    });
+    for (tool, arguments, expected) in [
+        ("send_sms", sms(PHONE, "Dear {{name}}"), &["the SMS text has `{{`"][..]),
+        ("send_viber", viber, &["the Viber text has `{{`", "the Viber link has `{{`", "the Viber button has `{%`"]),
+    ] {
+        let preview = told(&connector.call(tool, &arguments));
+        has(&list(&preview, "problems"), expected);
+        let refused = told(&connector.call(tool, &with(arguments, "confirm", json!(true))));
+        assert_eq!(refused["code"], "invalid_argument", "{refused}");
+        assert!(refused["error"].as_str().is_some_and(|words| words.contains(expected[0])), "{refused}");
+    }
+    assert!(gateway.requests().is_empty());
+}
+
+#[test]
+fn warnings_of_check_are_shown_and_refuse_nothing() {
+    let gateway = Gateway::accepting();
+    let connector = Connector::start(&gateway, &["--allow-send"]);
+    let long = format!("{}ё", "a ".repeat(80));
+    for (phone, text, words) in [
+        (PHONE, "Hello , your code is 5".to_owned(), "a value is missing"),
+        (PHONE, "Dear {name}, hello".to_owned(), "a word in braces"),
+        (PHONE, "TODO: write this".to_owned(), "would be sent as it stands"),
+        (PHONE, "See http://shop.example".to_owned(), "does not begin with `https://`"),
+        (PHONE, "See https:/shop.example".to_owned(), "does not begin as a link does"),
+        (PHONE, "Пpивіт".to_owned(), "Latin"),
+        (PHONE, long, "the SMS 3 parts instead of 2"),
+        (PHONE, "Привіт ".repeat(45), "the SMS has 5 parts"),
+        (380_441_234_567, "Hi".to_owned(), "a landline or a service"),
+    ] {
+        let preview = told(&connector.call("send_sms", &sms(phone, &text)));
+        has(&list(&preview, "problems"), &[]);
+        has(&list(&preview, "warnings"), &[words]);
+        let accepted = told(&connector.call("send_sms", &with(sms(phone, &text), "confirm", json!(true))));
+        assert_eq!(accepted["accepted"], true, "{text}: {accepted}");
+    }
+}
+
+#[test]
+fn campaign_preview_tells_why_a_message_does_not_leave() {
+    let gateway = Gateway::accepting();
+    let (window, _) = closed_window("Europe/Kyiv");
+    let folder = house(&gateway);
+    let profile = std::fs::read_to_string(folder.path("gateways.yaml")).expect("a profile");
+    let policy = format!("  policy: {{ suppress: [house.csv], window: {window} }}\n");
+    folder.write("gateways.yaml", &(profile + &policy));
+    folder.write("campaigns/sale.yaml", &format!("timezone: Europe/Kyiv\n{}", campaign("sale", "list.csv")));
+    folder.write("house.csv", &format!("phone\n{}\n", phone(3)));
+    folder.campaign(&["suppress", "add", &phone(4).to_string()]).exits(0);
+    let connector = Connector::within(folder, &["--campaigns", "campaigns"]);
+    let preview = told(&connector.call("preview_campaign", &json!({ "campaign": "sale" })));
+    let held = preview["items"][0]["held"].as_str().unwrap_or_else(|| panic!("{preview}"));
+    assert!(held.contains("the sending window is closed; it opens at "), "{held}");
+    for item in [1, 2] {
+        assert_eq!(preview["items"][item]["state"], "skipped", "{preview}");
+        assert_eq!(preview["items"][item]["reason"], "opted out", "{preview}");
+    }
+}
+
+#[test]
+fn preview_without_a_key_tells_nothing_of_the_operators_rules() {
+    let gateway = Gateway::accepting();
+    let folder = folder_of(&gateway, &format!("env: {KEY_VARIABLE}"));
+    folder.write("team.csv", &format!("phone\n+{OTHER}\n"));
+    folder.campaign(&["suppress", "add", &format!("+{PHONE}")]).exits(0);
+    let connector = Connector::within(folder, &["--allow-send", "--only-to", "team.csv"]);
+    let heard = connector.post(&[("Authorization", "")], &bare("send_sms", &sms(PHONE, "Hi")));
+    let preview = told(&heard.json()["result"]);
+    has(&list(&preview, "problems"), &[]);
+    has(&list(&preview, "warnings"), &["were not checked"]);
+}
