@@ -1,7 +1,6 @@
 //! A tool: what a model is told of it, what it takes and gives, what it does.
 
 use futures_util::future::BoxFuture;
-use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
@@ -72,11 +71,10 @@ pub(super) type ShowPreview = fn(&Map<String, Value>) -> Preview;
 /// The work of a tool.
 pub(super) type Call = for<'a> fn(&'a Caller<'a>, Arguments) -> BoxFuture<'a, Result<Value, ToolError>>;
 
-/// A tool with its schemas ready to judge by.
+/// A tool with its input schema and its entry in `tools/list`.
 pub(super) struct ReadyTool {
     pub(super) tool: &'static Tool,
     input: Value,
-    output: Validator,
     /// How `tools/list` shows it.
     pub(super) listed: Value,
 }
@@ -93,8 +91,7 @@ impl ReadyTool {
             "outputSchema": output,
             "annotations": tool.annotations.json(tool.title),
         });
-        let output = jsonschema::validator_for(&output).expect("a schema of ours");
-        Self { tool, input, output, listed }
+        Self { tool, input, listed }
     }
 
     /// The arguments as the tool reads them: null is absent, and whole numbers are integers.
@@ -106,10 +103,5 @@ impl ReadyTool {
     /// What is wrong with normalized arguments, each with its name; nothing if the schema takes them.
     pub(super) fn problems(&self, arguments: &Map<String, Value>) -> Vec<String> {
         schema::problems(&self.input, arguments)
-    }
-
-    /// Whether a result is one that the schema promises.
-    pub(super) fn promises(&self, result: &Value) -> bool {
-        self.output.is_valid(result)
     }
 }
