@@ -108,25 +108,20 @@ async fn run(
     if let Some(key) = &key {
         connector.limits.charge_key(key).map_err(|wait| ToolError::rate_limited(Some(wait)))?;
     }
-    let mut problems = ready.problems(&arguments);
-    let preview = ready.tool.preview.map(|preview| preview(&arguments));
-    if let Some(preview) = &preview {
-        problems.extend(preview.problems.iter().cloned());
-    }
-    if let Some(preview) = preview
-        && !is_confirmed(&arguments)
-    {
-        let preview = Preview { problems, ..preview };
+    let mut preview = ready.tool.preview.map_or_else(Preview::default, |preview| preview(&arguments));
+    preview.problems.splice(0..0, ready.problems(&arguments));
+    if ready.tool.preview.is_some() && !is_confirmed(&arguments) {
         return Ok(refusal(match key {
             Some(key) => caller(connector, key).foresee(preview, &arguments).await,
             None => preview.unforeseen("the call has no API key"),
         }));
     }
     let key = key.ok_or_else(ToolError::no_key)?;
-    if !problems.is_empty() {
+    let caller = caller(connector, key);
+    if !preview.problems.is_empty() {
+        let Preview { problems, .. } = caller.foresee(preview, &arguments).await;
         return Err(ToolError::argument(problems.join("; ")));
     }
-    let caller = caller(connector, key);
     (ready.tool.call)(&caller, Arguments::judged(arguments)).await
 }
 

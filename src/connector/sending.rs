@@ -62,7 +62,7 @@ impl Sending {
 }
 
 impl Caller<'_> {
-    /// A preview with everything that would refuse the confirmed call. Nothing is used up.
+    /// Adds everything that would refuse the confirmed call to a preview. Nothing is used up.
     ///
     /// The operator's rules are only for callers whose key the gateway accepts, since they tell who opted out.
     pub(super) async fn foresee(&self, mut preview: Preview, arguments: &Map<String, Value>) -> Preview {
@@ -81,7 +81,7 @@ impl Caller<'_> {
         preview
     }
 
-    /// Everything that refuses a message now, the decisive first; `content` is what may not be repeated.
+    /// Everything that refuses a message now. The guard against repeats checks `content`, if it is there.
     async fn refusals(
         &self,
         sending: &Sending,
@@ -105,7 +105,7 @@ impl Caller<'_> {
                 Err(error) => refusals.push(Error::from(error).into()),
             }
         }
-        // Who waits for the hour's limit learns first what no waiting mends.
+        // The hour's limit comes last: waiting for it does not remove the other reasons.
         refusals.sort_by_key(ToolError::is_limit);
         refusals
     }
@@ -119,7 +119,7 @@ impl Caller<'_> {
         self.prove_key().await?;
         let again = arguments.flag("repeat");
         let refusals = self.refusals(sending, (phone, id), Some(&content).filter(|_| !again)).await;
-        // A limit of an hour is kept when the message has its turn: by then the operator may have been asked.
+        // The hour's limit alone refuses nothing here: it is applied when the message gets its row, after any approval.
         if refusals.iter().any(|refusal| !refusal.is_limit())
             && let Some(refused) = ToolError::of_all(refusals)
         {

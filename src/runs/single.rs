@@ -161,7 +161,7 @@ impl Single {
     }
 
     /// Everything that refuses a message of an assistant now: the profile, its policy, the identifier, the hour's limit.
-    /// Nothing is used up, and whoever sends it is refused for the same reasons.
+    /// Nothing is used up. Sending checks all of it again.
     pub async fn refusals(&self, adapters: &Adapters) -> Vec<Error> {
         let ledger = adapters.ledger.as_ref();
         let mut refusals: Vec<Error> = self.refuse_backup(adapters).await.err().into_iter().collect();

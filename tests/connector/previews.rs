@@ -55,9 +55,15 @@ fn preview_names_every_policy_that_holds_the_message_back() {
     folder.write("house.csv", &format!("phone\n+{PHONE}\n"));
     folder.write("team.csv", &format!("phone\n+{OTHER}\n"));
     let options = ["--allow-send", "--only-to", "team.csv"];
-    let (all, folder) = problems(folder, &options, &with(sms(PHONE, "Hi"), "sender", json!("Ол")));
+    let message = with(sms(PHONE, "Hi"), "sender", json!("Ол"));
+    let (all, folder) = problems(folder, &options, &message);
     let opens = format!("it opens at {}", opens.strftime("%Y-%m-%d %H:%M"));
     has(&all, &["Latin letters", "none of those that the operator", &opens, "`suppress` file"]);
+    let connector = Connector::within(folder, &options);
+    let refused = told(&connector.call("send_sms", &with(message, "confirm", json!(true))));
+    assert_eq!((&refused["code"], &refused["error"]), (&json!("invalid_argument"), &json!(all.join("; "))));
+    let (ended, folder) = connector.ended();
+    ended.exits(0);
     let (of_policy, folder) = problems(folder, &options, &sms(OTHER, "Hi"));
     has(&of_policy, &[&opens]);
     folder.campaign(&["suppress", "add", &format!("+{OTHER}")]).exits(0);

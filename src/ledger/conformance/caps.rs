@@ -26,6 +26,10 @@ async fn begin<L: Ledger>(scene: &Scene<L>, envelope: u32, caps: &[Cap]) -> Perm
 /// The rows, of 2 to 9, whose numbers caps hold back at the planning.
 async fn planned_out<L: Ledger>(scene: &Scene<L>, caps: &[Cap], loopback: bool) -> Vec<u32> {
     let numbers = scene.ledger.capped(caps, loopback).await.unwrap();
+    for row in 2..=9 {
+        let is_capped = scene.ledger.is_capped(phone(row), caps, loopback).await.unwrap();
+        assert_eq!(is_capped, numbers.contains(phone(row)), "one number is asked as all are");
+    }
     (2..=9).filter(|row| numbers.contains(phone(*row))).collect()
 }
 
