@@ -1,8 +1,5 @@
 //! A connection to the database that breaks at any message of a command, before or behind the server's work.
 
-use std::io::Write as _;
-use std::time::Instant;
-
 use crate::support::{Answer, Cluster, Cut, Cutter, Folder, Gateway, campaign, phone, rejected};
 
 /// The steps at which the stories cut. The ignored story cuts at all of them.
@@ -18,9 +15,7 @@ fn cut_everywhere(cut: Cut, next: impl Fn(usize) -> usize, story: impl Fn(&str, 
     let mut step = 1;
     loop {
         let database = cluster.database();
-        let began = Instant::now();
         story(&cutter.address(&database), &|| cutter.cut_at(step, cut));
-        let _ = writeln!(std::io::stderr(), "{cut:?} {step}: {:?}", began.elapsed());
         cluster.remove(&database);
         if cutter.forget() {
             assert!(step > 10, "{cut:?}: the command says more than {step} messages");
