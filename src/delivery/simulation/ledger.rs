@@ -19,8 +19,8 @@ use crate::ledger::{
     Drawn, EntryRemoval, EnvelopeRecord, EnvelopeSummary, Hold, Intent, KeptApprovalRule, Lease, Ledger, LedgerError,
     LedgerFuture, LeftOut, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification,
     NotificationQueue, NumberSet, OptOut, OptOuts, OptedOut, Origin, Ownership, Permit, QuestionTurn, Receipts,
-    Reception, Removal, RepeatGuard, RetryOrder, RowEvent, RowReceipts, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun,
-    StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
+    Reception, Removal, RepeatGuard, RetryOrder, RowEvent, RowReceipts, Rows, Run, RunEnd, RunFilter, RunId,
+    Settlement, SharedRun, StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.

@@ -201,7 +201,7 @@ pub(super) async fn no_more_rows_are_drawn_within_an_hour_than_are_allowed<L: Le
     scene.ledger.uncount(uncounted.lease).await.unwrap();
     let counted = BlockRequest::message(None, Some(3));
     assert!(matches!(scene.draw_of(&shared_run(), counted).await, Drawn::Block(_)), "two of three count");
-    assert!(matches!(scene.draw_of(&shared_run(), counted).await, Drawn::TooMany(_)));
+    assert!(matches!(scene.draw_of(&shared_run(), counted).await, Drawn::Refused(DrawRefusal::TooMany(_))));
 }
 
 pub(super) async fn who_opted_out_gets_no_single_message_that_is_marketing<L: Ledger>(scene: Scene<L>) {

@@ -17,8 +17,8 @@ use crate::domain::{IdRange, LOOPBACK, MessageId, Row};
 use crate::ledger::repeat_guard::RepeatHash;
 use crate::ledger::rules::{candidates, held, late, leaves, next_draw, next_rows, refusal, takes_slot};
 use crate::ledger::{
-    AccountPace, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, DrawRefusal, Drawn, EnvelopeRecord, Epoch, Hold,
-    Intent, KeptApprovalRule, Lease, LedgerError, NewRowEvent, NewRun, NumberSet, OPTED_OUT, Origin, Ownership, Permit,
+    AccountPace, AskedRow, BlockIds, BlockRequest, CAPPED, Claim, DrawRefusal, EnvelopeRecord, Epoch, Hold, Intent,
+    KeptApprovalRule, Lease, LedgerError, NewRowEvent, NewRun, NumberSet, OPTED_OUT, Origin, Ownership, Permit,
     Progress, RetryOrder, Rows, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, State, Wait,
 };
 

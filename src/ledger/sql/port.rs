@@ -21,8 +21,8 @@ use crate::ledger::rules::held;
 use crate::ledger::{
     Allowance, AskedRow, Block, BlockRequest, Claim, Copies, DamagedRun, DrawRefusal, Drawn, EnvelopeRecord,
     EnvelopeSummary, Epoch, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent,
-    NewRun, NumberSet, Origin, Ownership, Permit, QuestionTurn, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter, RunId,
-    Settlement, SharedRun, StrayCopies, Wait, hold,
+    NewRun, NumberSet, Origin, Ownership, Permit, QuestionTurn, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter,
+    RunId, Settlement, SharedRun, StrayCopies, Wait, hold,
 };
 
 impl Ledger for Adapter {
