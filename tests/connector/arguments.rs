@@ -57,7 +57,7 @@ fn whole_floats_are_integers_in_every_preview() {
             "{problems:?}"
         );
     }
-    assert!(gateway.requests().is_empty());
+    assert!(gateway.sends().is_empty());
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn preview_names_every_policy_that_holds_the_message_back() {
     folder.campaign(&["suppress", "add", &format!("+{OTHER}")]).exits(0);
     let (opted_out, folder) = problems(folder, &options, &sms(OTHER, "Hi"));
     has(&opted_out, &[&opens, "suppression list"]);
-    assert!(gateway.requests().is_empty());
+    assert!(gateway.sends().is_empty());
     assert_eq!(folder.campaign(&["status", "--json"]).exits(0).json()["runs"], json!([]), "nothing is used up");
 }
 
@@ -121,7 +121,7 @@ fn placeholder_of_a_template_is_a_problem_in_every_text() {
         assert_eq!(refused["code"], "invalid_argument", "{refused}");
         assert!(refused["error"].as_str().is_some_and(|words| words.contains(expected[0])), "{refused}");
     }
-    assert!(gateway.requests().is_empty());
+    assert!(gateway.sends().is_empty());
 }
 
 #[test]

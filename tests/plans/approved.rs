@@ -5,7 +5,14 @@ use crate::support::{Folder, Terminal, in_files, live, with_ledger};
 
 /// Types a yes to a plan.
 fn approve(sale: &Folder, digest: &str) {
-    let asked = Terminal::start(sale.command(&["approve", digest]));
+    approve_in(sale, "UTC", digest);
+}
+
+/// Types a yes to a plan on the date of a time zone.
+fn approve_in(sale: &Folder, zone: &str, digest: &str) {
+    let mut command = sale.command(&["approve", digest]);
+    command.env("TZ", zone);
+    let asked = Terminal::start(command);
     asked.shows("through local at gateway.invalid").shows("3 planned").shows("at most 2.40").shows("Hello, Person 2");
     asked.shows("this approves one run to 3 recipients at most").shows("type `yes`").types("yes");
     asked.shows("is approved by");
@@ -55,7 +62,7 @@ fn one_approval_stands_for_the_question_of_one_run_until_that_is_through() {
     assert_eq!(uses(&sale), 1, "it goes on with the approval that it began with");
     sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
     run_in(&sale, LATER, &["--offline", "--plan", &digest]).exits(2).says("say `--yes`");
-    approve(&sale, &digest);
+    approve_in(&sale, LATER, &digest);
     run_in(&sale, LATER, &["--offline", "--plan", &digest]).exits(5);
     assert_eq!(uses(&sale), 2);
 }

@@ -28,7 +28,7 @@ fn list_with_one_endless_row_is_refused() {
         ("phone,name\n380501000002,\"Ann", "\n", "quote"),
     ] {
         let _case = crate::support::telling(format!("case: {before}{piece:?}"));
-        is_refused("list.csv", &gzip(before, piece, 400), &[words]);
+        is_refused("list.csv", &gzip(before, piece, 300), &[words]);
     }
     is_refused("list.csv", format!("phone{}\n", ",a".repeat(100_000)).as_bytes(), &["columns"]);
 }
