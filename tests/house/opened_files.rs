@@ -29,11 +29,10 @@ const WORDS: [&str; 15] = [
 ];
 
 /// Files of those rooms that name such words, and what they open. None of it is a path that a campaign names.
-const OPENING: [(&str, &[&str], &str); 30] = [
+const OPENING: [(&str, &[&str], &str); 28] = [
     ("audience/decoding/spool.rs", &["fs", "metadata"], "a temporary file without a name"),
     ("audience/workbook/copy.rs", &["fs"], "the same"),
     ("audience/workbook/rows.rs", &["fs"], "the same"),
-    ("connector/access.rs", &["fs"], "a test"),
     ("connector/campaigns/folder.rs", &["canonicalize"], "the folder of the operator"),
     ("manifest/campaign_paths/mod.rs", &["fs", "regular_file", "exists", "canonicalize"], "the one place"),
     ("manifest/campaign_paths/walk.rs", &["fs", "rustix", "exists"], "the one place"),
@@ -45,7 +44,6 @@ const OPENING: [(&str, &[&str], &str); 30] = [
     ("manifest/file.rs", &["fs", "is_file", "read_dir"], "names beside a file that is missing, for suggestions"),
     ("manifest/profile/key_source.rs", &["fs", "regular_file", "metadata"], "a secret, by a path that was resolved"),
     ("manifest/profile/load.rs", &["exists"], "the file of the profiles"),
-    ("manifest/resource.rs", &["fs"], "a test"),
     ("manifest/text_folders.rs", &["fs", "regular_file"], "a text that a person names as an argument"),
     ("notify/command.rs", &["fs"], "a test"),
     ("report/effect/purchases.rs", &["fs", "regular_file"], "an argument of a person"),
