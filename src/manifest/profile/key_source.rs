@@ -34,7 +34,7 @@ impl fmt::Display for KeySource {
 
 impl KeySource {
     /// The same from whatever folder it is read: a server may notify of a run that another process left.
-    pub(in crate::manifest) fn from_the_root(self) -> Self {
+    pub(in crate::manifest) fn resolved_from_root(self) -> Self {
         match self {
             Self::File(path) => Self::File(std::path::absolute(&path).unwrap_or(path)),
             variable @ Self::Env(_) => variable,

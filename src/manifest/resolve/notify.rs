@@ -19,7 +19,7 @@ pub(in crate::manifest) fn notify(root: Section<'_>, paths: &CampaignPaths, repo
     }
     let way = match (has("url"), has("command")) {
         (true, false) => {
-            let url = key_source(section.value("url")?, "url", paths, report)?.from_the_root();
+            let url = key_source(section.value("url")?, "url", paths, report)?.resolved_from_root();
             NotifyWay::Post { url, form: form(section, report)?, local: section.parsed("local")? }
         }
         (false, true) => NotifyWay::Command(words(section, paths)),

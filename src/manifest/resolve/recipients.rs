@@ -146,7 +146,7 @@ impl Resolver<'_> {
 
     /// Where a secret is kept, from wherever it is read.
     fn secret(&mut self, value: &Node, key: &str) -> Option<KeySource> {
-        Some(key_source(value, key, &self.paths, self.report)?.from_the_root())
+        Some(key_source(value, key, &self.paths, self.report)?.resolved_from_root())
     }
 
     /// Tells that only a file is waited for, and that nobody pipes a list into what runs by itself.

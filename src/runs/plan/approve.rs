@@ -155,7 +155,7 @@ impl Approving {
     fn refuse_changed(&self) -> Result<(), Error> {
         let now: FrozenInputs = frozen(&self.inputs, &self.survey);
         let destination = &self.inputs.destination;
-        let options = self.planned.options.clone().as_campaign_says(&self.inputs);
+        let options = self.planned.options.clone().with_resources_of(&self.inputs);
         if digests(&now, destination, &options)?.contains(&self.digest) {
             return Ok(());
         }

@@ -170,12 +170,12 @@ impl Session {
         }
         let ledger = self.adapters.ledger.as_ref();
         let frozen = FrozenInputs::of_run(ledger, run).await?;
-        let now = PlanOptions::default().as_campaign_says(self.inputs());
+        let now = PlanOptions::default().with_resources_of(self.inputs());
         let mut options = vec![now.clone(), PlanOptions { again: true, ..now }];
         for used in ledger.approvals_of(run.key).await? {
             let plans = ledger.plans(&used.approval.digest).await?;
             let planned = plans.first().map(PlanOf::campaign).transpose()?;
-            options.extend(planned.map(|planned| planned.options.as_campaign_says(self.inputs())));
+            options.extend(planned.map(|planned| planned.options.with_resources_of(self.inputs())));
         }
         let known = options.iter().map(|options| digests(&frozen, &self.inputs().destination, options));
         let own = self.own_approval(run, &known.collect::<Result<Vec<_>, _>>()?.concat()).await?;

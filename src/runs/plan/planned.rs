@@ -105,7 +105,7 @@ impl PlanOptions {
             limit: request.limit,
             again: request.round != Round::Same,
             occurrence: occurrence.map(|occurrence| (occurrence.name(), occurrence.zone_name().to_owned())),
-            ..Self::default().as_campaign_says(inputs)
+            ..Self::default().with_resources_of(inputs)
         }
     }
 }

@@ -20,7 +20,7 @@ fn resources(inputs: &Inputs) -> BTreeMap<String, String> {
 
 impl PlanOptions {
     /// The same options with the hours, resources and policy for rows in doubt that the campaign has now.
-    pub(super) fn as_campaign_says(self, inputs: &Inputs) -> Self {
+    pub(super) fn with_resources_of(self, inputs: &Inputs) -> Self {
         let on_in_doubt = inputs.campaign.delivery.on_in_doubt;
         Self {
             hours: inputs.campaign.hours(inputs.destination.profile()),
@@ -70,7 +70,7 @@ pub(super) fn digests(
 impl PlannedCampaign {
     /// Refuses other programs, addresses and sources than planned, before any of them is started, contacted or read.
     pub(in crate::runs) fn refuse_other_resources(&self, digest: &str, inputs: &Inputs) -> Result<(), Error> {
-        let now = self.options.clone().as_campaign_says(inputs);
+        let now = self.options.clone().with_resources_of(inputs);
         let is_same_gateway = self.inputs.brief.gateway == inputs.campaign.brief.gateway;
         let what = self.resource_differences(&now, is_same_gateway);
         if what.is_empty() {

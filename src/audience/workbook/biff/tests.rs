@@ -75,7 +75,7 @@ fn cells_that_lie_far_apart_are_too_large() {
     let corners = [number(0, 0), number(u16::MAX, 255)].concat();
     assert!(is_too_large(&stream(&[], &[corners])));
     let some = [number(0, 0), number(u16::MAX, 10)].concat();
-    assert!(has_room(&stream(&[], &[some.clone()])));
+    assert!(has_room(&stream(&[], std::slice::from_ref(&some))));
     assert!(is_too_large(&stream(&[], &vec![some; 20])));
     assert!(matches!(room_for(&stream(&[], &[number(0, 256)]), MOST), Err(Flaw::Damaged)));
 }
@@ -113,7 +113,7 @@ fn formula_that_becomes_a_long_text_is_too_large() {
     let formula = |row: u16| record(0x0006, &[words(&[row, 0]), vec![0; 16], tokens.clone()].concat());
     let formulas: Vec<u8> = (0..500).flat_map(formula).collect();
     let long_name = record(0x0018, &[0, 0, 0, 255]);
-    assert!(has_room(&stream(&[], &[formulas.clone()])));
+    assert!(has_room(&stream(&[], std::slice::from_ref(&formulas))));
     assert!(is_too_large(&stream(&long_name, &[formulas])));
 }
 
