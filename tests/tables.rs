@@ -67,16 +67,27 @@ fn a_run_keeps_its_table_and_tells_one_that_changed() {
     assert_eq!(said(&gateway), ["Rynok 2; yard", "Khreshchatyk 1", "Rynok 2; yard"]);
 }
 
+/// A table of so many columns with names of this length, and so many rows whose other cells are empty.
+fn wide(columns: usize, name: usize, rows: usize) -> String {
+    let header: String = (1..columns).map(|column| format!(";{column:0name$}")).collect();
+    let rows = (0..rows).map(|row| format!("{row}{}\n", ";".repeat(columns - 1)));
+    format!("City{header}\n{}", rows.collect::<String>())
+}
+
 #[test]
 fn what_is_wrong_with_a_table_or_its_use_is_told_before_anything_is_sent() {
     let gateway = Gateway::accepting();
     let cases = [
         (STORES.replace("City", "Town"), "it has no column `City`; it has `Town`, `address` and `hours`"),
-        (STORES.replace("Lviv", "Kyiv"), "its row 3 has the same `City` as another"),
+        (STORES.replace("Lviv", "Kyiv"), "row 3 repeats the `City` of an earlier row"),
         (STORES.replace("Lviv", " "), "its row 3 has nothing under `City`"),
         (STORES.replace("hours", "address"), "more than one column `address`"),
         (STORES.replace("address", "street"), "the table `stores` has no column `address`"),
         (String::new(), "the table `stores` cannot be used"),
+        (wide(501, 1, 1), "more than 500 columns or 8 KiB of headers"),
+        (wide(16_000, 1, 100), "more than 500 columns or 8 KiB of headers"),
+        (wide(100, 90, 1), "more than 500 columns or 8 KiB of headers"),
+        (wide(500, 5, 501), "more than 10,000 rows, 250,000 cells or 1 MiB of text"),
     ];
     for (stores, expected) in cases {
         let sale = with_stores(shoppers(&["Lviv"], "{{ stores[city].address }}"), &gateway);

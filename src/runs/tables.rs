@@ -1,6 +1,6 @@
 //! The tables under `data`, which become texts of the campaign that others look into: frozen, digested and compared as those are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::audience::{decode, plain, read_rows};
@@ -11,8 +11,14 @@ use crate::message::Table;
 
 /// The most rows of a table.
 const MOST_ROWS: usize = 10_000;
+/// The most columns of a table.
+const MOST_COLUMNS: usize = 500;
+/// The most cells of a table. Each takes some 150 bytes of memory, also if it is empty.
+const MOST_CELLS: usize = 250_000;
 /// The most bytes of all cells of a table.
 const LARGEST: usize = 1 << 20;
+/// The most bytes of its headers, which each row repeats in memory.
+const LARGEST_HEADERS: usize = 8 << 10;
 
 /// The campaign of a file with its tables; what is wrong with either is among the findings.
 pub(super) fn load(file: &Path, day: Day, reach: Reach) -> LoadedFile<Campaign> {
@@ -39,6 +45,10 @@ fn read(from: &TableFile) -> Result<Table, Finding> {
     let (mut rows, mut bytes) = (BTreeMap::<String, Vec<String>>::new(), 0);
     let columns = read_rows(text, path, |headers, row, cells| {
         let refused = |message: String, help: &str| Err(Box::new(Finding::new(&rules::DATA_FILE, message).help(help)));
+        if headers.len() > MOST_COLUMNS || headers.iter().map(String::len).sum::<usize>() > LARGEST_HEADERS {
+            let message = "it has more than 500 columns or 8 KiB of headers".to_owned();
+            return refused(message, "remove the columns that no text uses");
+        }
         let column = column(headers, &from.key)?;
         let cells: Vec<String> = (0..headers.len()).map(|column| plain(cells.get(column)).to_owned()).collect();
         let key = cells[column].clone();
@@ -49,23 +59,22 @@ fn read(from: &TableFile) -> Result<Table, Finding> {
                 "fill the cell, or remove the row",
             );
         }
-        if rows.len() == MOST_ROWS || bytes > LARGEST {
-            let message = "it has more than 10,000 rows or 1 MiB of text".to_owned();
+        if rows.len() == MOST_ROWS || (rows.len() + 1) * headers.len() > MOST_CELLS || bytes > LARGEST {
+            let message = "it has more than 10,000 rows, 250,000 cells or 1 MiB of text".to_owned();
             return refused(message, "a table is small; what differs for everybody belongs into columns of the list");
         }
         match rows.insert(key, cells) {
             None => Ok(()),
             Some(_) => refused(
-                format!("its row {row} has the same `{}` as another", from.key),
-                "a row is found by it, so each has to be there once; remove one of them",
+                format!("row {row} repeats the `{}` of an earlier row", from.key),
+                "each key must be unique; remove the duplicate row",
             ),
         }
     })
     .map_err(|finding| *finding)?;
     column(&columns, &from.key).map_err(|finding| *finding)?;
-    if let Some(twice) =
-        columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)).map(|(_, name)| name)
-    {
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = columns.iter().find(|name| !seen.insert(name.as_str())) {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has more than one column `{twice}`"));
         return Err(finding.help("give one of them another header"));
     }
