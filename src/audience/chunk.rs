@@ -38,6 +38,8 @@ impl Chunk {
     pub const CAPACITY: usize = 1_024;
     /// Bytes of text after which no further record is added.
     const ENOUGH_TEXT: usize = 1 << 20;
+    /// Cells after which no further record is added: empty ones have no text, and still take eight bytes.
+    const ENOUGH_CELLS: usize = 1 << 17;
 
     /// A chunk without records.
     #[must_use]
@@ -77,7 +79,9 @@ impl Chunk {
 
     /// Whether no further record should be added.
     pub(super) fn is_full(&self) -> bool {
-        self.rows.len() >= Self::CAPACITY || self.text.len() >= Self::ENOUGH_TEXT
+        self.rows.len() >= Self::CAPACITY
+            || self.text.len() >= Self::ENOUGH_TEXT
+            || self.ends.len() >= Self::ENOUGH_CELLS
     }
 
     /// Forgets the records and expects others of that many cells.
@@ -157,6 +161,17 @@ mod tests {
         assert_eq!(chunk.get(1).unwrap().fields.get(1), "Олена");
         assert_eq!(chunk.get(1).unwrap().fields.get(2), "");
         assert!(chunk.get(2).is_none());
+    }
+
+    #[test]
+    fn chunk_of_empty_cells_is_full_before_it_takes_much_memory() {
+        let mut chunk = Chunk::new();
+        chunk.clear(16_384);
+        let record = csv::StringRecord::from(vec![""; 16_384]);
+        while !chunk.is_full() {
+            chunk.push(Row::new(2), &record);
+        }
+        assert_eq!(chunk.len(), 8);
     }
 
     #[test]
