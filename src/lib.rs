@@ -22,7 +22,7 @@
 //! | [`manifest`] [`audience`] [`message`] [`gateway`] [`ledger`] | files, lists, texts, the platform's port, the durable truth |
 //! | [`calendar`] [`domain`] [`finding`] | when something is due; the vocabulary; problems told to a person |
 //! | `door` [`metrics`] | the doors of our servers: connections within limits, a graceful end; what a server counts |
-//! | `failpoint` `private` `quietly` `regular_file` | places at which tests have the process die; what only its owner can read; libraries that may panic; files that people name |
+//! | `failpoint` `http_client` `private` `quietly` `regular_file` | places at which tests have the process die; how requests leave; what only its owner can read; libraries that may panic; files that people name |
 
 pub mod audience;
 pub mod calendar;
@@ -36,6 +36,7 @@ pub mod draft;
 mod failpoint;
 pub mod finding;
 pub mod gateway;
+mod http_client;
 pub mod ledger;
 pub mod manifest;
 pub mod message;

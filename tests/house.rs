@@ -18,13 +18,24 @@ const LAYERS: &[&[&str]] = &[
     &["delivery"],
     &["check", "sandbox", "draft"],
     &["manifest", "audience", "message", "gateway", "ledger"],
-    &["calendar", "domain", "finding", "door", "metrics", "failpoint", "private", "quietly", "regular_file"],
+    &[
+        "calendar",
+        "domain",
+        "finding",
+        "door",
+        "metrics",
+        "failpoint",
+        "private",
+        "http_client",
+        "quietly",
+        "regular_file",
+    ],
 ];
 
 /// What the sandbox may use: it shares no wire types with the client, so that no slip passes on both sides.
-/// `manifest` reads its scenario files, `private` opens its journal, and `door` lets clients in; none knows anything of
-/// the contract.
-const SANDBOX_MAY_USE: &[&str] = &["domain", "finding", "manifest", "private", "door"];
+/// `manifest` reads its scenario files, `private` opens its journal, `door` lets clients in, and `http_client` posts
+/// webhooks; none knows anything of the contract.
+const SANDBOX_MAY_USE: &[&str] = &["domain", "finding", "manifest", "private", "door", "http_client"];
 
 /// What only a surface may name: how it is called, drawn and left.
 const OF_THE_COMMAND_LINE: [&str; 10] = [

@@ -10,7 +10,7 @@ const PIPED: u16 = 120;
 /// A table of short cells.
 pub(super) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(header);
+    table.load_style(presets::NOTHING).set_header(header);
     rows.into_iter().for_each(|row| {
         table.add_row(row.iter().map(|cell| one_line(cell)));
     });
@@ -21,7 +21,7 @@ pub(super) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<I
 pub(super) fn text_table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut table = Table::new();
     table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header);
     if table.width().is_none() {

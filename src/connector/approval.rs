@@ -24,6 +24,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::error::ToolError;
 use crate::door::{self, Limits};
+use crate::http_client;
 use crate::ledger::Approval;
 use crate::runs::{Adapters, Pending, keep_pending, short, use_approval};
 
@@ -161,7 +162,7 @@ async fn look(State(desk): State<Arc<Desk>>, Path(digest): Path<String>, headers
 
 /// What waits in another process, as a person reads it; nothing if it waits no longer.
 pub async fn look_at(pending: &Pending, digest: &str) -> Option<String> {
-    let client = reqwest::Client::builder().no_proxy().timeout(LOOK).build().ok()?;
+    let client = http_client::builder().timeout(LOOK).build().ok()?;
     let asked = client.get(format!("http://{}/waiting/{digest}", pending.address)).bearer_auth(&pending.token);
     let answer = asked.send().await.ok()?.error_for_status().ok()?;
     answer.text().await.ok()

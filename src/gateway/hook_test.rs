@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use reqwest::{Client, StatusCode, redirect, retry};
+use reqwest::StatusCode;
 
 use super::Hook;
 use super::json_api::{cause, is_handshake};
+use crate::http_client;
 
 /// The header of a question, which nothing but its answer comes of.
 pub const HOOK_QUESTION: &str = "x-campaign-test";
@@ -36,11 +37,8 @@ pub enum HookAnswer {
 
 /// Asks the account's own address a question that was never asked before.
 pub async fn ask_hook(hook: &Hook, question: &str) -> HookAnswer {
-    let client = Client::builder()
+    let client = http_client::builder()
         .user_agent(concat!("campaign/", env!("CARGO_PKG_VERSION")))
-        .redirect(redirect::Policy::none())
-        .retry(retry::never())
-        .no_proxy()
         .connect_timeout(PATIENCE / 2)
         .timeout(PATIENCE);
     let client = match client.build() {

@@ -5,12 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{Client, Url, redirect, retry};
 
 use super::form::Post;
 use crate::door::is_public;
+use crate::http_client;
 
 /// What this program calls itself.
 const AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
@@ -37,13 +38,7 @@ pub(super) fn address(secret: &str, local: bool) -> Result<Url, String> {
 
 /// Posts it, and waits so long for the answer.
 pub(super) async fn send(post: Post, local: bool, patience: Duration) -> Result<(), String> {
-    let mut builder = Client::builder()
-        .user_agent(AGENT)
-        .redirect(redirect::Policy::none())
-        .retry(retry::never())
-        .no_proxy()
-        .connect_timeout(patience / 2)
-        .timeout(patience);
+    let mut builder = http_client::builder().user_agent(AGENT).connect_timeout(patience / 2).timeout(patience);
     if !local {
         builder = builder.dns_resolver(Arc::new(PublicNames));
     }

@@ -14,6 +14,8 @@ fn a_published_client_lists_and_calls_the_tools_with_a_handshake_and_without() {
     let sandbox = SandboxProcess::start();
     let connector = Connector::to(&sandbox);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    // The client of `rmcp` takes the provider of its process.
+    rustls::crypto::ring::default_provider().install_default().expect("the first provider of this process");
     for lifecycle in [
         ClientLifecycleMode::Initialize,
         ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] },

@@ -18,6 +18,7 @@ use super::read::{Rules, read};
 use super::{encode, status_answer};
 use crate::domain::{Endpoint, MessageId};
 use crate::gateway::{BoxFuture, Envelope, Gateway, MayLeave, Reply, StatusAnswer};
+use crate::http_client;
 
 /// The largest answer that is read, in bytes.
 const LARGEST_ANSWER: usize = 8 << 20;
@@ -69,13 +70,9 @@ impl JsonApi {
         let mut headers = HeaderMap::new();
         // Without it the gateway treats a request as incorrect (contract 4.1).
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let mut builder = reqwest::Client::builder()
+        let mut builder = http_client::builder()
             .user_agent(concat!("campaign/", env!("CARGO_PKG_VERSION")))
             .default_headers(headers)
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .no_proxy()
-            .referer(false)
             .http1_only()
             .timeout(address.timeout)
             .connect_timeout(connect_timeout(address.timeout))

@@ -3,11 +3,12 @@
 use std::io::Write as _;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, Response, Url, redirect, retry};
+use reqwest::{Response, Url, redirect};
 use secrecy::ExposeSecret as _;
 
 use super::spool::Spool;
 use super::{Failed, secret, whole};
+use crate::http_client;
 use crate::manifest::{HeaderText, ListUrl};
 
 /// What this program calls itself.
@@ -25,12 +26,9 @@ pub(super) async fn fetch(wanted: &ListUrl, mut spool: Spool) -> Result<Spool, F
             attempt.stop()
         }
     });
-    let client = Client::builder()
+    let client = http_client::builder()
         .user_agent(AGENT)
         .redirect(within)
-        .retry(retry::never())
-        .no_proxy()
-        .referer(false)
         .connect_timeout(wanted.timeout / 2)
         .timeout(wanted.timeout);
     let client = client.build().map_err(|_| Failed::new("the system gives no client for it"))?;

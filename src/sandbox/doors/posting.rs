@@ -18,6 +18,7 @@ use reqwest::{Client, Url};
 
 use super::local::LocalReceiver;
 use super::names::Names;
+use crate::http_client;
 use crate::sandbox::webhooks::{Post, PostOutcome};
 
 /// How many webhooks are on their way at a time.
@@ -65,13 +66,7 @@ impl Courier {
 
     /// The same where names mean this.
     fn among(names: Names, hooks: Hooks, timeout: Duration) -> Result<Self, reqwest::Error> {
-        let client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .no_proxy()
-            .referer(false)
-            .http1_only()
-            .pool_max_idle_per_host(0);
+        let client = http_client::builder().http1_only().pool_max_idle_per_host(0);
         let client = match hooks {
             Hooks::Loopback => client.dns_resolver(Arc::new(names.clone())),
             Hooks::Anywhere => client,

@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn client() -> Client {
-        Client::builder().no_proxy().build().expect("a client")
+        crate::http_client::builder().build().expect("a client")
     }
 
     async fn post(url: String, body: impl Into<reqwest::Body>) -> (StatusCode, Value) {
