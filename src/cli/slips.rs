@@ -65,15 +65,15 @@ mod tests {
         }
     }
 
-    fn refused(arguments: &[String]) -> Option<String> {
-        let error = args::command().try_get_matches_from(arguments).err()?;
+    fn refused(command: &mut Command, arguments: &[String]) -> Option<String> {
+        let error = command.try_get_matches_from_mut(arguments).err()?;
         Some(without_risky_advice(error).render().to_string())
     }
 
     #[test]
     fn misspelt_options_are_never_answered_with_a_riskier_one() {
-        let mut all = Vec::new();
-        commands(&args::command(), &["campaign".to_owned()], &mut all);
+        let (mut command, mut all) = (args::command(), Vec::new());
+        commands(&command, &["campaign".to_owned()], &mut all);
         for words in &all {
             for option in RISKY_OPTIONS {
                 let (middle, last) = (option.len() / 2, option.len() - 1);
@@ -84,9 +84,8 @@ mod tests {
                     format!("{}{}", &option[..middle], &option[middle + 1..]),
                 ];
                 for slip in slips.into_iter().filter(|slip| !RISKY_OPTIONS.contains(&slip.as_str())) {
-                    let Some(told) = refused(&[words.as_slice(), std::slice::from_ref(&slip)].concat()) else {
-                        continue;
-                    };
+                    let typed = [words.as_slice(), std::slice::from_ref(&slip)].concat();
+                    let Some(told) = refused(&mut command, &typed) else { continue };
                     let told: BTreeSet<&str> = told.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
                     assert!(!told.contains(option), "{words:?} {slip}: {told:?}");
                 }
@@ -96,18 +95,22 @@ mod tests {
 
     #[test]
     fn misspelt_values_are_never_answered_with_a_riskier_one() {
-        let line = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let mut command = args::command();
+        let mut refused = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            refused(&mut command, &words).expect("a refusal")
+        };
         for (typed, risky) in [
             ("campaign resolve sale@1 --all --as send-agan", "send-again"),
             ("campaign resolve sale@1 --all --as notsent", "not-sent"),
             ("campaign retry sale@1 --state faild", "failed"),
         ] {
-            let told = refused(&line(typed)).expect("a refusal");
+            let told = refused(typed);
             assert!(!told.contains(&format!("similar value exists: '{risky}'")), "{typed}: {told}");
         }
-        let told = refused(&line("campaign resolve sale@1 --all --as snt")).expect("a refusal");
+        let told = refused("campaign resolve sale@1 --all --as snt");
         assert!(told.contains("similar value exists: 'sent'"), "{told}");
-        let told = refused(&line("campaign run sale.yaml --dry-rn")).expect("a refusal");
+        let told = refused("campaign run sale.yaml --dry-rn");
         assert!(told.contains("'--dry-run'"), "{told}");
     }
 

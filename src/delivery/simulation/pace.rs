@@ -14,12 +14,29 @@ use crate::ledger::AccountPace;
 
 /// The rates that are promised to hold, in operations per second.
 const RATES: [f64; 5] = [1.0, 10.0, 50.0, 200.0, 5_000.0];
-/// How long a pace is measured.
-const MEASURED: Duration = Duration::from_secs(600);
 /// The longest that a commit takes.
 const COMMIT: Duration = Duration::from_millis(5);
-/// Worlds per rate.
-const WORLDS: u64 = 12;
+
+/// How many worlds a promise is held in, and how long each.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// Worlds per rate.
+    worlds: u64,
+    /// The most operations that a world is measured for, beyond a minute.
+    operations: f64,
+}
+
+/// What every run of the tests has time for.
+const SHORT: Extent = Extent { worlds: 4, operations: 30_000.0 };
+/// What proves more, in minutes.
+const LONG: Extent = Extent { worlds: 24, operations: f64::INFINITY };
+
+impl Extent {
+    /// How long a rate is measured: ten minutes, or less if that is enough.
+    fn time(self, rate: f64) -> Duration {
+        Duration::from_secs_f64((self.operations / rate).clamp(60.0, 600.0))
+    }
+}
 
 /// What happens to the processes besides sending.
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,7 +139,7 @@ pub(super) fn excess(log: &[(Duration, usize)], rate: f64) -> f64 {
 }
 
 /// Lets the processes send, with this trouble.
-async fn send(street: &Street, trouble: Trouble, chance: &mut Chance) {
+async fn send(street: &Street, trouble: Trouble, measured: Duration, chance: &mut Chance) {
     let lives: Vec<Arc<Life>> = (0..trouble.processes)
         .map(|process| {
             let suspended = trouble.suspension.filter(|_| process == 0);
@@ -132,7 +149,7 @@ async fn send(street: &Street, trouble: Trouble, chance: &mut Chance) {
             life
         })
         .collect();
-    let until = Duration::from_millis(1 + chance.below(MEASURED.as_millis() as u64 / 2));
+    let until = Duration::from_millis(1 + chance.below(measured.as_millis() as u64 / 2));
     sleep(until).await;
     if trouble.restarts || trouble.slow {
         lives[0].kill();
@@ -143,7 +160,7 @@ async fn send(street: &Street, trouble: Trouble, chance: &mut Chance) {
     if let Some(seconds) = trouble.clock_set {
         shift_wall_clock(SignedDuration::from_secs(seconds));
     }
-    sleep(MEASURED - until).await;
+    sleep(measured - until).await;
     if trouble.suspension.is_some() {
         assert!(lives[0].was_suspended(), "nothing was suspended");
     }
@@ -152,14 +169,19 @@ async fn send(street: &Street, trouble: Trouble, chance: &mut Chance) {
 /// Holds the promise in many worlds of each rate: in a window of at least a second at most the rate and an envelope per
 /// process, and one more of a process that was suspended; and at least 95 % of the rate, where `full`.
 fn holds(trouble: Trouble, full: bool) {
-    for (rate, seed) in RATES.into_iter().flat_map(|rate| (0..WORLDS).map(move |seed| (rate, seed))) {
+    holds_in(SHORT, trouble, full);
+}
+
+fn holds_in(extent: Extent, trouble: Trouble, full: bool) {
+    for (rate, seed) in RATES.into_iter().flat_map(|rate| (0..extent.worlds).map(move |seed| (rate, seed))) {
+        let measured = extent.time(rate);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             begin_world();
             let mut chance = Chance::new(seed);
             let own = trouble.together.then(Arc::default);
             let street = Street { own, ..Street::new(rate, &mut chance, seed) };
-            send(&street, trouble, &mut chance).await;
+            send(&street, trouble, measured, &mut chance).await;
             let suspended = usize::from(trouble.suspension.is_some());
             // A clock that is set forward forgets what is booked ahead: a slot of each process.
             let forgotten = if trouble.clock_set.is_some_and(|seconds| seconds > 0) { trouble.processes } else { 0 };
@@ -171,7 +193,7 @@ fn holds(trouble: Trouble, full: bool) {
             let mean = street.mean();
             assert!(excess <= spare + 0.001, "{excess} more than {rate}/s in a window, {spare} to spare; seed {seed}");
             // What the last slot of a process that was killed had room for was not used.
-            let least = 0.95 * rate - street.size as f64 / MEASURED.as_secs_f64();
+            let least = 0.95 * rate - street.size as f64 / measured.as_secs_f64();
             assert!(!full || mean >= least, "{mean}/s of {rate}/s; seed {seed}");
         });
     }
@@ -224,4 +246,23 @@ fn a_wall_clock_that_is_set_back_or_forth_lets_no_more_through_and_costs_no_time
         holds(Trouble { processes: 2, clock_set, ..Trouble::default() }, true);
     }
     holds(Trouble { processes: 1, restarts: true, clock_set: Some(-600), ..Trouble::default() }, true);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test --lib simulation -- --ignored"]
+fn rate_holds_in_many_long_worlds() {
+    let suspension = Some(Duration::from_secs(20));
+    for (trouble, full) in [
+        (Trouble { processes: 1, ..Trouble::default() }, true),
+        (Trouble { processes: 2, ..Trouble::default() }, true),
+        (Trouble { processes: 3, together: true, restarts: true, ..Trouble::default() }, true),
+        (Trouble { processes: 3, together: true, suspension, ..Trouble::default() }, false),
+        (Trouble { processes: 2, slow: true, ..Trouble::default() }, true),
+        (Trouble { processes: 2, restarts: true, ..Trouble::default() }, true),
+        (Trouble { processes: 2, suspension, ..Trouble::default() }, false),
+        (Trouble { processes: 2, clock_set: Some(-3_600), ..Trouble::default() }, true),
+        (Trouble { processes: 1, restarts: true, clock_set: Some(-600), ..Trouble::default() }, true),
+    ] {
+        holds_in(LONG, trouble, full);
+    }
 }

@@ -13,12 +13,15 @@ use crate::delivery::gate::Gate;
 
 /// Operations per second.
 const RATES: [f64; 6] = [0.1, 1.0, 10.0, 50.0, 200.0, 5_000.0];
-/// How long a world lasts.
-const LASTS: Duration = Duration::from_secs(600);
 /// The most that the commit takes for which an envelope has its turn.
 const COMMIT: Duration = Duration::from_millis(15);
 /// Worlds per rate.
 const WORLDS: u64 = 4;
+
+/// How long a world of this rate lasts: for some 30,000 operations, but a minute at least and ten at most.
+fn lasts(rate: f64) -> Duration {
+    Duration::from_secs_f64((30_000.0 / rate).clamp(60.0, 600.0))
+}
 
 /// What happens besides sending.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,7 +62,7 @@ async fn sender(
 /// the rate are used, unless there is a reason for less.
 async fn world(rate: f64, seed: u64, trouble: Trouble) {
     begin_world();
-    let mut chance = Chance::new(seed);
+    let (mut chance, lasts) = (Chance::new(seed), lasts(rate));
     // The share of the pace of an envelope is longer than a commit.
     let least = (rate * 2.0 * COMMIT.as_secs_f64()) as u64 + 1;
     let even = least + chance.below(least);
@@ -69,8 +72,8 @@ async fn world(rate: f64, seed: u64, trouble: Trouble) {
         let size = move || if trouble.mixed { least + sizes.below(2 * least + 1) } else { even } as usize;
         tokio::spawn(sender(Arc::clone(&gate), size, trouble, Chance::new(chance.bits()), Arc::clone(&log)));
     }
-    while elapsed() < LASTS {
-        sleep(Duration::from_millis(1 + chance.below(120_000)).min(LASTS - elapsed())).await;
+    while elapsed() < lasts {
+        sleep(Duration::from_millis(1 + chance.below(120_000)).min(lasts - elapsed())).await;
         if trouble.slowed {
             (0..=chance.below(3)).for_each(|_| gate.slow());
         }
@@ -81,7 +84,7 @@ async fn world(rate: f64, seed: u64, trouble: Trouble) {
     let told = format!("at {rate}/s, seed {seed}, {trouble:?}");
     assert!(excess <= largest as f64 + 0.001, "{excess} above the rate in a window, {largest} allowed {told}");
     let sent = log.iter().map(|(_, size)| size).sum::<usize>() + largest;
-    let least = 0.95 * rate * LASTS.as_secs_f64();
+    let least = 0.95 * rate * lasts.as_secs_f64();
     assert!(trouble.late || trouble.slowed || sent as f64 >= least, "{sent} of {least} {told}");
 }
 
