@@ -18,17 +18,29 @@ use crate::ledger::{Ledger, LedgerError, REPEAT_WINDOW, RepeatCheck, RepeatPlace
 /// What identifies a message: whom it is for, and what it says.
 ///
 /// Texts differ by their words, letters and signs. Blanks around them, and how many or which blanks and line breaks stand
-/// between words, make no other message, and neither do two encodings of one letter. A gateway on loopback is another world.
+/// between words, make no other message, and neither do characters that nobody sees or two encodings of one letter. A gateway on loopback is another world.
 pub(super) fn identity(phone: Phone, content: &Content<Cow<'_, str>>, loopback: bool) -> Vec<u8> {
     let content = content.map(|text| normalize(text));
     let content = serde_json::to_string(&content).unwrap_or_default();
     format!("{loopback}\n{phone}\n{content}").into_bytes()
 }
 
-/// A text in Unicode NFC without outer blanks, with one space wherever blanks or line breaks stand.
+/// A text in Unicode NFC without outer blanks and invisible characters, with one space wherever blanks or line breaks stand.
 fn normalize(text: &str) -> String {
-    let composed: String = text.nfc().collect();
+    let composed: String = text.nfc().filter(|character| !is_invisible(*character)).collect();
     composed.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a character shows nothing: controls, and what Unicode lists as `Default_Ignorable_Code_Point` or draws as blank.
+fn is_invisible(character: char) -> bool {
+    (character.is_control() && !character.is_whitespace())
+        || matches!(
+            character,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{2800}' | '\u{3164}'
+                | '\u{feff}' | '\u{ffa0}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 /// The place of a message that is about to be sent.
@@ -157,6 +169,11 @@ mod tests {
     fn texts_that_differ_in_blanks_or_encoding_alone_are_the_same() {
         for same in ["hi", "hi ", " hi", "\thi\r\n", "\u{a0}hi\u{2003}"] {
             assert_eq!(normalize(same), "hi", "{same:?}");
+        }
+        for invisible in
+            ["h\u{200b}i", "hi\u{2060}", "\u{feff}hi", "h\u{ad}i\u{0}", "hi\u{e0041}", "\u{3164}hi\u{2800}"]
+        {
+            assert_eq!(normalize(invisible), "hi", "{invisible:?}");
         }
         assert_eq!(normalize("Two  words\r\nand\n\nlines"), "Two words and lines");
         assert_eq!(normalize("Киї\u{432}"), normalize("Киі\u{308}в"));

@@ -35,7 +35,7 @@ mod window;
 mod yaml;
 
 pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, ReceiptsBy, SANDBOX, StopAfter};
-pub use campaign_paths::{CampaignPath, CampaignPaths, Reach};
+pub use campaign_paths::{CampaignPath, CampaignPaths, HeldFolder, Reach};
 pub use day::Day;
 pub use destination::Destination;
 pub use file::{unopened, unopened_list};

@@ -19,6 +19,7 @@ use crate::check::cores;
 use crate::failpoint;
 use crate::finding::Finding;
 use crate::ledger::LedgerError;
+use crate::manifest::HeldFolder;
 use crate::private::{self, Existing};
 
 /// Why results could not be written.
@@ -68,7 +69,8 @@ pub async fn write_file(
     listings: Vec<Listing<'_>>,
 ) -> Result<Vec<RunFigures>, ResultsError> {
     let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
-    let path = target.judge().map_err(ResultsError::InTheWay)?;
+    // The folder is held until the end.
+    let (path, _folder) = place(target)?;
     let (temporary, file) = create_beside(&path).map_err(failed)?;
     let written = async {
         let style = if is_workbook(&path) { Style::Workbook } else { style };
@@ -104,9 +106,25 @@ pub async fn write_file(
 /// # Errors
 /// When the folder or a file in it cannot be created, or what stands there is no results.
 pub fn check_place(target: &Target) -> Result<(), ResultsError> {
-    let path = target.judge().map_err(ResultsError::InTheWay)?;
+    let (path, _folder) = place(target)?;
     let tried = create_beside(&path).and_then(|(temporary, _)| fs::remove_file(temporary));
     tried.map_err(|error| ResultsError::Write { path: target.path().to_owned(), error })
+}
+
+/// The path that results are written to, in a folder that is there; one that an assistant may have named is held open.
+fn place(target: &Target) -> Result<(PathBuf, Option<HeldFolder>), ResultsError> {
+    let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
+    let path = target.judge().map_err(ResultsError::InTheWay)?;
+    let held = target.file().hold_folder(true).map_err(failed)?;
+    Ok(match held {
+        Some(folder) => (folder.file(path.file_name().unwrap_or_default()), Some(folder)),
+        None => {
+            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                private::folder(folder).map_err(failed)?;
+            }
+            (path, None)
+        }
+    })
 }
 
 /// Has the CSV in a file give way to the workbook that is made of it.
@@ -119,9 +137,6 @@ fn make_workbook(file: &Path) -> io::Result<()> {
 }
 
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        private::folder(folder)?;
-    }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
     // An earlier process with the same number may have left one. Removing a link does not touch its target.

@@ -84,14 +84,20 @@ impl Target {
                 "`{path}` would be a workbook of another kind ({ending}); name an `.xlsx` or a `.csv`"
             ));
         }
-        let real = real(file);
-        let found = match fs::metadata(&real) {
-            Ok(found) => Some(found),
-            Err(_) if real.symlink_metadata().is_ok() => {
-                return Err(format!("`{path}` is a link that leads to nothing"));
+        let (real, found) = match self.file.is_confined() {
+            true => self.confined()?,
+            false => {
+                let real = real(file);
+                let found = match fs::metadata(&real) {
+                    Ok(found) => Some(found),
+                    Err(_) if real.symlink_metadata().is_ok() => {
+                        return Err(format!("`{path}` is a link that leads to nothing"));
+                    }
+                    // Whether it can be created there is found out when it is.
+                    Err(_) => None,
+                };
+                (real, found)
             }
-            // Whether it can be created there is found out when it is.
-            Err(_) => None,
         };
         if let Some(protected) = self.protected.iter().find(|protected| protected.holds(&real, found.as_ref())) {
             return Err(format!("`{path}` is {}", protected.what));
@@ -106,6 +112,25 @@ impl Target {
                 Ok(head) if head.is_empty() || dialect(&head).is_some() => Ok(real),
                 Ok(_) => Err(format!("`{path}` holds something that is no results of this program")),
             },
+        }
+    }
+}
+
+impl Target {
+    /// A confined file and what stands there, looked at in its open folder: a link that takes the folder's place is not followed.
+    fn confined(&self) -> Result<(PathBuf, Option<Metadata>), String> {
+        let (file, path) = (self.path(), self.file.display());
+        let name = file.file_name().ok_or_else(|| format!("`{path}` is a folder"))?;
+        match self.file.hold_folder(false) {
+            Ok(Some(folder)) => match fs::symlink_metadata(folder.file(name)) {
+                Ok(found) if found.is_symlink() => Err(format!("`{path}` is a link, and results follow none here")),
+                found => Ok((folder.place().join(name), found.ok())),
+            },
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(format!("`{path}` cannot be written: {error}"))
+            }
+            // Nothing is there yet.
+            _ => Ok((file.to_owned(), None)),
         }
     }
 }

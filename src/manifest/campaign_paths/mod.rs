@@ -55,6 +55,14 @@ pub(super) struct TextFolder {
     folder: Option<CampaignPath>,
 }
 
+/// A folder that is held open: a file in it stays in it, whatever takes the place of the folder meanwhile.
+#[derive(Debug)]
+pub struct HeldFolder {
+    path: PathBuf,
+    /// What holds it.
+    _handle: Option<File>,
+}
+
 /// A path leads out of the folder that it is confined to.
 #[derive(Debug)]
 struct OutsidePath;
@@ -209,6 +217,23 @@ impl CampaignPath {
         is_link.then_some("a link, and results follow none here")
     }
 
+    /// Whether an assistant may have named it, so that it is confined to a folder.
+    #[must_use]
+    pub fn is_confined(&self) -> bool {
+        matches!(self.reach, Reach::Within(_))
+    }
+
+    /// Holds the folder in which a confined file is written, and makes it first if that is wanted; nothing where a person
+    /// names the path.
+    ///
+    /// # Errors
+    /// When it leads out, or cannot be opened or made.
+    pub fn hold_folder(&self, made: bool) -> io::Result<Option<HeldFolder>> {
+        let Reach::Within(folder) = &self.reach else { return Ok(None) };
+        let below = self.below(folder)?.parent().unwrap_or(Path::new(""));
+        walk::hold(folder, below, made).map(Some)
+    }
+
     /// The path below the folder that it is confined to.
     fn below(&self, folder: &Path) -> io::Result<&Path> {
         let below = self.path.strip_prefix(folder).map_err(|_| outside_error())?;
@@ -222,6 +247,20 @@ impl CampaignPath {
             };
         }
         Ok(below)
+    }
+}
+
+impl HeldFolder {
+    /// The path by which the system finds the file of that name in the folder.
+    #[must_use]
+    pub fn file(&self, name: &OsStr) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Where the folder is now.
+    #[must_use]
+    pub fn place(&self) -> PathBuf {
+        self.path.canonicalize().unwrap_or_else(|_| self.path.clone())
     }
 }
 

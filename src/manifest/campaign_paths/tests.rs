@@ -186,3 +186,24 @@ fn a_person_names_any_file() {
     assert!(path.is_present() && path.open().is_ok() && !path.leads_out());
     assert_eq!(path.path(), house.campaigns().join("../secret.csv"));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn held_folder_keeps_its_files_when_a_link_takes_its_place() {
+    use std::os::unix::fs::symlink;
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    fs::create_dir_all(at("campaigns")).unwrap();
+    fs::create_dir_all(at("outside")).unwrap();
+    let Reach::Within(folder) = Reach::within(&at("campaigns")).unwrap() else { panic!("a folder") };
+    let held = CampaignPath::within(&folder, "new/results/r.csv").hold_folder(true).unwrap().unwrap();
+    fs::rename(at("campaigns/new/results"), at("campaigns/new/moved")).unwrap();
+    symlink(at("outside"), at("campaigns/new/results")).unwrap();
+    fs::write(held.file(OsStr::new("r.csv")), "x").unwrap();
+    assert!(at("campaigns/new/moved/r.csv").exists() && !at("outside/r.csv").exists());
+    assert_eq!(held.place(), at("campaigns/new/moved").canonicalize().unwrap());
+    for made in [false, true] {
+        let error = CampaignPath::within(&folder, "new/results/r.csv").hold_folder(made).unwrap_err();
+        assert!(is_outside(&error), "{error}");
+    }
+}

@@ -6,14 +6,14 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::{dangling, is_dots, outside_error};
+use super::{HeldFolder, dangling, is_dots, outside_error};
 
 /// The most links on one way, as many as Linux follows.
 const MOST_LINKS: usize = 40;
@@ -69,6 +69,29 @@ pub(super) fn names(folder: &Path, below: &Path) -> Vec<String> {
     let entries = listed.into_iter().flatten().flatten();
     let names = entries.map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
     names.filter(|name| !is_dots(name)).filter_map(|name| name.into_string().ok()).take(MOST_NAMES).collect()
+}
+
+/// Opens a folder below a folder, and makes it first if that is wanted. On Linux its files are found by the open folder.
+pub(super) fn hold(folder: &Path, below: &Path, made: bool) -> io::Result<HeldFolder> {
+    let open = || {
+        let opened = |here: BorrowedFd<'_>, name: &OsStr| openat(here, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+        walk(folder, below, LastLink::Followed, opened)
+    };
+    let handle = match open() {
+        Err(error) if made && error.kind() == io::ErrorKind::NotFound && below != Path::new("") => {
+            hold(folder, below.parent().unwrap_or(Path::new("")), true)?;
+            match walk(folder, below, LastLink::Kept, |here, name| mkdirat(here, name, Mode::RWXU)) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => open()?,
+            }
+        }
+        opened => opened?,
+    };
+    let path = match cfg!(target_os = "linux") {
+        true => PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())),
+        false => folder.join(below),
+    };
+    Ok(HeldFolder { path, _handle: Some(File::from(handle)) })
 }
 
 /// Goes down to the last part of a path, and hands that with the folder that it stands in to `last`.

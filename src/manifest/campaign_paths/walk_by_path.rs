@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::{dangling, is_dots, outside_error};
+use super::{HeldFolder, dangling, is_dots, outside_error};
 
 /// The most names of a folder that suggestions are made from.
 const MOST_NAMES: usize = 1_000;
@@ -18,6 +18,14 @@ pub(super) fn open(folder: &Path, below: &Path) -> io::Result<File> {
 /// Resolves a path and opens nothing.
 pub(super) fn look(folder: &Path, below: &Path) -> io::Result<()> {
     real(folder, below).map(drop)
+}
+
+/// Resolves a folder below a folder, and makes it first if that is wanted.
+pub(super) fn hold(folder: &Path, below: &Path, made: bool) -> io::Result<HeldFolder> {
+    if made {
+        fs::create_dir_all(folder.join(below))?;
+    }
+    Ok(HeldFolder { path: real(folder, below)?, _handle: None })
 }
 
 /// Whether something stands at a path below a folder.
