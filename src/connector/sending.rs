@@ -168,8 +168,12 @@ impl ConfirmedMessage {
         let place = place.map_err(Error::from)?.map_err(|ago| ToolError::repeated(ago.as_secs()))?;
         let admission = match &sending.approvals {
             Some(approvals) => {
-                let what = format!("{phone}\n{said}\n{}", id.unwrap_or_default());
-                let shown = message_preview(*phone, content);
+                let mut what = format!("{phone}\n{said}\n{}", id.unwrap_or_default());
+                let mut shown = message_preview(*phone, content);
+                if again {
+                    what.push_str("\nrepeat");
+                    shown.push_str("  repeat: it goes out even if the same message went out less than a minute ago\n");
+                }
                 approvals.admit(&adapters, (&key, &profile.name), (&what, shown)).await.map(Some)
             }
             None => Ok(None),

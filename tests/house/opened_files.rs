@@ -50,7 +50,7 @@ const OPENING: [(&str, &[&str], &str); 28] = [
     ("report/results.rs", &["fs"], "results that are written, at a place that was judged"),
     (
         "report/target.rs",
-        &["fs", "is_file", "is_dir", "metadata", "symlink_metadata", "canonicalize"],
+        &["fs", "is_file", "is_dir", "is_symlink", "metadata", "symlink_metadata", "canonicalize"],
         "whether results may be written there, once the reach allows it",
     ),
     ("report/workbook.rs", &["fs"], "results that are written"),
@@ -69,9 +69,10 @@ const OPENING: [(&str, &[&str], &str); 28] = [
 ];
 
 /// Files of `manifest` that keep a plain path, and whose. A path of a campaign is a `CampaignPath`.
-const PLAIN_PATHS: [(&str, &str); 8] = [
+const PLAIN_PATHS: [(&str, &str); 9] = [
     ("manifest/campaign.rs", "the campaign file itself"),
     ("manifest/campaign_paths/mod.rs", "the one place"),
+    ("manifest/campaign_paths/walk.rs", "the one place"),
     ("manifest/campaign_paths/walk_by_path.rs", "the one place"),
     ("manifest/profile/gateways.rs", "the file of the profiles"),
     ("manifest/profile/key_source.rs", "a secret, by a path that was resolved"),
