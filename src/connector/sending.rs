@@ -68,10 +68,12 @@ impl Caller<'_> {
     pub(super) async fn foresee(&self, mut preview: Preview, arguments: &Map<String, Value>) -> Preview {
         if let (Some(sending), Some(phone)) = (self.sending, preview.recipient) {
             if let Err(unproven) = self.prove_key().await {
-                if unproven.is_refused_key() {
-                    preview.problems.push(unproven.sentence());
+                if !unproven.is_refused_key() {
+                    let why = format!("the API key of the call could not be checked: {}", unproven.sentence());
+                    return preview.unforeseen(&why);
                 }
-                return preview.unforeseen("the gateway did not accept the API key of the call");
+                preview.problems.push(unproven.sentence());
+                return preview.unforeseen("the gateway does not accept the API key of the call");
             }
             let id = arguments.get("id").and_then(Value::as_u64).and_then(MessageId::new);
             let again = arguments.get("repeat") == Some(&Value::Bool(true));

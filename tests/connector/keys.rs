@@ -71,6 +71,27 @@ fn refused_key_learns_neither_opt_outs_nor_windows() {
     let [(sms, message), ..] = calls();
     assert_eq!(with_key(&connector, "made-up", sms, &message)["code"], "access_denied");
     assert_eq!(told(&connector.call(sms, &message))["code"], "opted_out");
+    // A preview tells no more than the confirmed call.
+    let mut unconfirmed = message.clone();
+    unconfirmed["confirm"] = json!(false);
+    let preview = with_key(&connector, "made-up", sms, &unconfirmed);
+    assert_eq!(preview["problems"], json!(["Access denied"]), "{preview}");
+    assert!(
+        preview["warnings"][0].as_str().is_some_and(|words| words.contains("does not accept the API key")),
+        "{preview}"
+    );
+    assert!(told(&connector.call(sms, &unconfirmed))["problems"].to_string().contains("suppression list"));
+}
+
+#[test]
+fn preview_says_why_it_could_not_check_the_key() {
+    let gateway = Gateway::always(Answer::status(502));
+    let connector = Connector::start(&gateway, &["--allow-send"]);
+    let [(sms, mut message), ..] = calls();
+    message["confirm"] = json!(false);
+    let preview = told(&connector.call(sms, &message));
+    assert_eq!(preview["problems"], json!([]), "{preview}");
+    assert!(preview["warnings"][0].as_str().is_some_and(|words| words.contains("could not be checked: ")), "{preview}");
 }
 
 #[test]

@@ -228,10 +228,10 @@ impl CampaignPath {
     ///
     /// # Errors
     /// When it leads out, or cannot be opened or made.
-    pub fn hold_folder(&self, made: bool) -> io::Result<Option<HeldFolder>> {
+    pub fn hold_folder(&self, create: bool) -> io::Result<Option<HeldFolder>> {
         let Reach::Within(folder) = &self.reach else { return Ok(None) };
         let below = self.below(folder)?.parent().unwrap_or(Path::new(""));
-        walk::hold(folder, below, made).map(Some)
+        walk::hold(folder, below, create).map(Some)
     }
 
     /// The path below the folder that it is confined to.

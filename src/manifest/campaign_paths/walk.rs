@@ -72,13 +72,13 @@ pub(super) fn names(folder: &Path, below: &Path) -> Vec<String> {
 }
 
 /// Opens a folder below a folder, and makes it first if that is wanted. On Linux its files are found by the open folder.
-pub(super) fn hold(folder: &Path, below: &Path, made: bool) -> io::Result<HeldFolder> {
+pub(super) fn hold(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
     let open = || {
         let opened = |here: BorrowedFd<'_>, name: &OsStr| openat(here, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
         walk(folder, below, LastLink::Followed, opened)
     };
     let handle = match open() {
-        Err(error) if made && error.kind() == io::ErrorKind::NotFound && below != Path::new("") => {
+        Err(error) if create && error.kind() == io::ErrorKind::NotFound && below != Path::new("") => {
             hold(folder, below.parent().unwrap_or(Path::new("")), true)?;
             match walk(folder, below, LastLink::Kept, |here, name| mkdirat(here, name, Mode::RWXU)) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),

@@ -21,8 +21,8 @@ pub(super) fn look(folder: &Path, below: &Path) -> io::Result<()> {
 }
 
 /// Resolves a folder below a folder, and makes it first if that is wanted.
-pub(super) fn hold(folder: &Path, below: &Path, made: bool) -> io::Result<HeldFolder> {
-    if made {
+pub(super) fn hold(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
+    if create {
         fs::create_dir_all(folder.join(below))?;
     }
     Ok(HeldFolder { path: real(folder, below)?, _handle: None })
