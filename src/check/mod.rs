@@ -4,6 +4,7 @@
 //! gateway, and in [`online`] what follows from its answers, which others asked for. Nothing is
 //! sent, nobody is asked, and nothing durable is written but the copy of the recipients that a run freezes.
 
+mod broken_text;
 #[cfg(test)]
 mod carried_tests;
 mod column;
@@ -19,6 +20,7 @@ mod survey;
 mod tee;
 mod zones;
 
+pub use broken_text::Damage;
 pub use column::Column;
 pub use empty_cells::EmptyCells;
 pub use odd::{Comparison, OddRows, OddRowsByColumn, Oddity};

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use roaring::RoaringBitmap;
 
+use super::broken_text::{Damage, damage};
 use super::recipe::Recipe;
 use super::rules::{has_hole, is_insecure_link, slipped_word};
 use crate::audience::Fields;
@@ -67,6 +68,8 @@ pub enum Oddity {
     Nothing(&'static str),
     /// A word of its cell slipped into another alphabet.
     Slip,
+    /// A program has damaged its cell.
+    Damaged(Damage),
     /// Its cell is a link without `https://`.
     InsecureLink,
     /// Its message shows that a value is missing.
@@ -137,7 +140,10 @@ impl Watch {
         for &column in &self.columns {
             let cell = fields.get(column).trim();
             empty |= cell.is_empty();
-            let found = of_cell(cell).filter(|(_, word)| is_said(message, word));
+            let found = of_cell(cell).filter(|(oddity, word)| match oddity {
+                Oddity::Damaged(_) => message.texts().any(|(_, text)| text.contains(word)),
+                _ => is_said(message, word),
+            });
             odd.extend(found.map(|(oddity, word)| (column, oddity, word.into())));
         }
         for &column in &self.whether {
@@ -192,6 +198,9 @@ fn of_cell(cell: &str) -> Option<(Oddity, &str)> {
     }
     if matches!(cell.as_bytes().first(), Some(b'h' | b'H' | b'w' | b'W')) && is_insecure_link(cell) {
         return Some((Oddity::InsecureLink, cell));
+    }
+    if let Some((damage, word)) = damage(cell) {
+        return Some((Oddity::Damaged(damage), &cell[word]));
     }
     if foreign != 0 {
         return slipped_word(cell).map(|word| (Oddity::Slip, &cell[word]));

@@ -11,11 +11,16 @@ mod cell_is_text;
 mod closed_window;
 mod code_for_all;
 mod codes_only;
+mod control_character;
 mod costly_character;
+mod damaged_text;
 mod duplicate_number;
 mod empty_cell;
 mod empty_greeting;
+mod escaped_line_break;
 mod fallback_outside;
+mod html_entity;
+mod html_tag;
 mod insecure_link;
 mod invalid_row;
 mod inverted_zone;
@@ -24,6 +29,9 @@ mod landline;
 mod late_fallback;
 mod list_form;
 mod long_button;
+mod lost_letters;
+mod markdown;
+mod misread_encoding;
 mod missing_endpoint;
 mod missing_hook;
 mod missing_price;
@@ -51,6 +59,7 @@ mod unknown_zone;
 mod until_near;
 mod until_over;
 mod unused_column;
+mod url_escape;
 mod whatsapp_route;
 
 use crate::check::Survey;
@@ -113,10 +122,18 @@ static TEXTS: &[&Rule] = &[
     &cell_is_text::RULE,
     &code_for_all::RULE,
     &codes_only::RULE,
+    &control_character::RULE,
+    &escaped_line_break::RULE,
+    &html_entity::RULE,
+    &html_tag::RULE,
     &insecure_link::RULE,
     &long_button::RULE,
+    &lost_letters::RULE,
+    &markdown::RULE,
+    &misread_encoding::RULE,
     &two_scripts::RULE,
     &unfinished_text::RULE,
+    &url_escape::RULE,
 ];
 
 /// Those that judge people and what they get.

@@ -1,7 +1,7 @@
 //! Findings about what is odd of rows; each rule is a file of its own.
 
 use super::rows::first_of;
-use super::{cell_is_text, empty_greeting, insecure_link, placeholder_value, two_scripts};
+use super::{cell_is_text, damaged_text, empty_greeting, insecure_link, placeholder_value, two_scripts};
 use crate::check::{OddRows, Oddity, Survey};
 use crate::finding::Finding;
 
@@ -14,6 +14,7 @@ pub fn odd_rows(survey: &Survey) -> Vec<Finding> {
         let (header, told) = (header(column), first_of(rows));
         match oddity {
             Oddity::Nothing(_) => Some(placeholder_value::in_rows(header, example, &told)),
+            Oddity::Damaged(damage) => Some(damaged_text::in_rows(damage, header, example, &told)),
             Oddity::Slip => Some(two_scripts::in_rows(header, example, &told)),
             Oddity::InsecureLink => Some(insecure_link::in_rows(header, &told)),
             Oddity::Hole => empty_greeting::in_rows(rows),

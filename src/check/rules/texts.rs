@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::{
-    broken_link, cell_is_text, code_for_all, codes_only, costly_character, empty_greeting, insecure_link, long_button,
-    two_scripts, unfinished_text,
+    broken_link, cell_is_text, code_for_all, codes_only, costly_character, damaged_text, empty_greeting,
+    escaped_line_break, html_tag, insecure_link, long_button, markdown, two_scripts,
+    unfinished_text, url_escape,
 };
 use crate::check::prepare::finding;
 use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved};
@@ -12,6 +13,19 @@ use crate::domain::{Content, Stage, Text};
 use crate::finding::Finding;
 use crate::manifest::{Campaign, Variant};
 use crate::message::{Table, TextProblem};
+
+/// The rules that judge the words of a text by themselves.
+const OF_WORDS: [fn(&Text) -> Vec<TextProblem>; 9] = [
+    two_scripts::judge,
+    insecure_link::judge,
+    broken_link::judge,
+    unfinished_text::judge,
+    damaged_text::judge,
+    html_tag::judge,
+    url_escape::judge,
+    markdown::judge,
+    escaped_line_break::judge,
+];
 
 /// What the texts, constants and links of a campaign show, each at its place.
 #[must_use]
@@ -60,8 +74,7 @@ pub fn against_message(content: &Content<Cow<'_, str>>) -> Vec<Finding> {
     for stage in &content.stages {
         for (field, text) in stage.texts() {
             let said = Text { name: field.key.to_owned(), source: text.to_string() };
-            let rules = [two_scripts::judge, insecure_link::judge, broken_link::judge, unfinished_text::judge];
-            findings.extend(rules.into_iter().flat_map(|judge| judge(&said)).map(without_place));
+            findings.extend(OF_WORDS.into_iter().flat_map(|judge| judge(&said)).map(without_place));
             if field.key == "message" && empty_greeting::is_shown(text) {
                 findings.push(empty_greeting::in_message());
             }
@@ -87,8 +100,7 @@ fn judged(text: &Text, constants: &[&str]) -> Vec<TextProblem> {
         |name: &str| ["set", "set_global", "for"].iter().any(|word| text.source.contains(&format!("{word} {name}")));
     let ours = |name: &str| is_reserved(name) || OF_ROW.contains(&name) || OF_CAMPAIGN.contains(&name);
     let is_column = |name: &str| !set(name) && !ours(name) && !constants.contains(&name);
-    let rules = [two_scripts::judge, insecure_link::judge, broken_link::judge, unfinished_text::judge];
-    let mut problems: Vec<TextProblem> = rules.into_iter().flat_map(|judge| judge(text)).collect();
+    let mut problems: Vec<TextProblem> = OF_WORDS.into_iter().flat_map(|judge| judge(text)).collect();
     problems.extend(cell_is_text::judge(text, is_column));
     problems
 }

@@ -1,0 +1,277 @@
+//! Text that a program has damaged on its way into a cell or a template. Pure: each function looks at one text.
+//!
+//! A fast look at the bytes comes first, since each used cell of a list is looked at.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use encoding_rs::{Encoding, WINDOWS_1251, WINDOWS_1252};
+
+/// What is broken in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Damage {
+    /// Letters were replaced by `?` or by U+FFFD.
+    LostLetters,
+    /// A control character stands in it.
+    ControlCharacter,
+    /// It is UTF-8 that was read in another encoding.
+    MisreadEncoding,
+    /// A character is written as HTML writes it, such as `&#039;`.
+    HtmlEntity,
+}
+
+/// The first damage of a text, and the bytes of the word that has it.
+pub(super) fn damage(text: &str) -> Option<(Damage, Range<usize>)> {
+    let (mut foreign, mut questions, mut ampersand, mut control) = (0, false, false, false);
+    for &byte in text.as_bytes() {
+        foreign |= byte & 0x80;
+        questions |= byte == b'?';
+        ampersand |= byte == b'&';
+        control |= byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0x7f;
+    }
+    if foreign != 0 && may_be_damaged(text.as_bytes()) {
+        if let Some(at) = text.find('\u{fffd}') {
+            return Some((Damage::LostLetters, word_around(text, at)));
+        }
+        // The letters of a misread text can be control characters, so it comes first.
+        if let Some((word, _)) = misread(text) {
+            return Some((Damage::MisreadEncoding, word));
+        }
+        control |= text.contains(is_later_control);
+    }
+    if control && let Some(at) = text.find(|c: char| is_later_control(c) || is_early_control(c)) {
+        return Some((Damage::ControlCharacter, word_around(text, at)));
+    }
+    if questions && let Some(word) = lost_letters(text) {
+        return Some((Damage::LostLetters, word));
+    }
+    if ampersand {
+        return html_entity(text).map(|entity| (Damage::HtmlEntity, entity));
+    }
+    None
+}
+
+/// A control character of ASCII that is no white space.
+fn is_early_control(c: char) -> bool {
+    c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r')
+}
+
+/// A control character behind ASCII, which no person types.
+fn is_later_control(c: char) -> bool {
+    ('\u{80}'..='\u{9f}').contains(&c)
+}
+
+/// Whether bytes of UTF-8 hold U+FFFD, a control character behind ASCII, or a pair that misread text has.
+fn may_be_damaged(bytes: &[u8]) -> bool {
+    (0..bytes.len()).any(|at| match &bytes[at..] {
+        [0xef, 0xbf, 0xbd, ..] | [0xc2, 0x80..=0x9f, ..] => true,
+        // A Cyrillic letter that stands for the first byte of a character, and one that stands for the next byte.
+        [0xd0, 0x92..=0xa1 | 0xb1 | 0xb2, next @ ..] | [0xd1, 0x80, next @ ..] => {
+            matches!(next, [0xc2 | 0xd2 | 0xe2, ..] | [0xd0, 0x81..=0x8f, ..] | [0xd1, 0x91..=0x9f, ..])
+        }
+        // `Â` to `ô` of Windows-1252, before a sign.
+        [0xc3, 0x82..=0xb4, 0xc2 | 0xc5 | 0xc6 | 0xcb | 0xe2, ..] => true,
+        _ => false,
+    })
+}
+
+/// The word around a place: what stands between blanks.
+fn word_around(text: &str, at: usize) -> Range<usize> {
+    let start = text[..at]
+        .rfind(char::is_whitespace)
+        .map_or(0, |blank| blank + text[blank..].chars().next().map_or(1, char::len_utf8));
+    let next = at + text[at..].chars().next().map_or(0, char::len_utf8);
+    let end = text[next..].find(char::is_whitespace).map_or(text.len(), |blank| next + blank);
+    start..end
+}
+
+/// Question marks in the place of letters: a word of them before other words, or nothing but them.
+fn lost_letters(text: &str) -> Option<Range<usize>> {
+    let is_lost = |word: &str| {
+        let marks = word.trim_matches(|c: char| c.is_ascii_punctuation() && c != '?');
+        marks.len() >= 2 && marks.bytes().all(|byte| byte == b'?' || byte == b'-' || byte == b'\'')
+    };
+    let words = || text.split_whitespace();
+    let lost = words().filter(|word| is_lost(word)).count();
+    let has_letters = text.contains(char::is_alphabetic);
+    let first = words().next()?;
+    // `Really ???` asks, and `??? Smith` has lost a name.
+    let leads = is_lost(first) && first.matches('?').count() >= 3;
+    let found = if has_letters {
+        leads || lost >= 2 && words().any(|word| word.matches('?').count() >= 3 && is_lost(word))
+    } else {
+        lost > 0
+    };
+    let word = words().find(|word| is_lost(word)).filter(|_| found)?;
+    let start = word.as_ptr() as usize - text.as_ptr() as usize;
+    Some(start..start + word.len())
+}
+
+/// A word of UTF-8 that was read as Windows-1251 or Windows-1252, and what it says.
+pub(super) fn misread(text: &str) -> Option<(Range<usize>, String)> {
+    let mut at = 0;
+    while let Some(offset) = text[at..].find(|c: char| !c.is_ascii()) {
+        let start = at + offset;
+        let end = text[start..].find(|c: char| c.is_ascii()).map_or(text.len(), |length| start + length);
+        let is_beside_letter = text[..start].ends_with(|c: char| c.is_ascii_alphabetic())
+            || text[end..].starts_with(|c: char| c.is_ascii_alphabetic());
+        let run = text[start..end].trim_matches('\u{a0}');
+        let run_start = start + (text[start..end].len() - text[start..end].trim_start_matches('\u{a0}').len());
+        for encoding in [WINDOWS_1252, WINDOWS_1251] {
+            if let Some(said) = read_again(run, encoding, is_beside_letter) {
+                let word = word_around(text, run_start);
+                let word = word.start..word.end.max(run_start + run.len());
+                let (before, after) = (&text[word.start..run_start], &text[run_start + run.len()..word.end]);
+                return Some((word, format!("{before}{said}{after}")));
+            }
+        }
+        at = end;
+    }
+    None
+}
+
+/// What some characters say as UTF-8, if their bytes in `encoding` are UTF-8 of letters and signs that people write.
+fn read_again(run: &str, encoding: &'static Encoding, is_beside_letter: bool) -> Option<String> {
+    let (bytes, _, unmappable) = encoding.encode(run);
+    let Cow::Owned(bytes) = bytes else { return None };
+    if unmappable {
+        return None;
+    }
+    let whole = match std::str::from_utf8(&bytes) {
+        Ok(said) => said,
+        // The last letter may be cut off.
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
+        Err(_) => return None,
+    };
+    let cyrillic = encoding == WINDOWS_1251;
+    let count = whole.chars().count();
+    let is_sign = whole.chars().all(|c| !c.is_alphabetic()) && (!cyrillic || bytes.len() > 2);
+    let is_enough = count >= 2 || is_beside_letter || is_sign;
+    (count > 0 && is_enough && whole.chars().all(is_written)).then(|| whole.to_owned())
+}
+
+/// Letters and signs that messages have: European alphabets, typographic signs and emoji.
+fn is_written(c: char) -> bool {
+    matches!(c,
+        '\u{a0}'..='\u{17f}'
+        | '\u{218}'..='\u{21b}'
+        | '\u{386}'..='\u{3ce}'
+        | '\u{400}'..='\u{45f}'
+        | '\u{490}'..='\u{491}'
+        | '\u{10d0}'..='\u{10ff}'
+        | '\u{2010}'..='\u{203a}'
+        | '\u{20ac}'
+        | '\u{20b4}'
+        | '\u{2116}'
+        | '\u{2122}'
+        | '\u{2600}'..='\u{27bf}'
+        | '\u{fe0f}'
+        | '\u{1f300}'..='\u{1faff}')
+}
+
+/// A character that is written as HTML writes it.
+pub(super) fn html_entity(text: &str) -> Option<Range<usize>> {
+    const NAMES: [&str; 17] = [
+        "amp", "apos", "bull", "copy", "euro", "gt", "hellip", "laquo", "ldquo", "lt", "mdash", "nbsp", "ndash",
+        "quot", "raquo", "rdquo", "rsquo",
+    ];
+    text.match_indices('&').find_map(|(start, _)| {
+        let rest = &text[start + 1..];
+        let length = rest.bytes().take(8).position(|byte| byte == b';')?;
+        let name = &rest[..length];
+        let digits =
+            name.strip_prefix('#').map(|digits| digits.strip_prefix(['x', 'X']).map_or((digits, 10), |hex| (hex, 16)));
+        let is_number = digits.is_some_and(|(digits, base)| {
+            u32::from_str_radix(digits, base).is_ok_and(|code| char::from_u32(code).is_some())
+        });
+        // A link may have `&copy;` only by mistake too, but `&amp=1` is no entity: the semicolon counts.
+        (is_number || NAMES.contains(&name)).then(|| start..start + length + 2)
+    })
+}
+
+/// The character of an entity, as a person would type it.
+pub(super) fn typed(entity: &str) -> Option<String> {
+    let name = entity.trim_start_matches('&').trim_end_matches(';');
+    if let Some(digits) = name.strip_prefix('#') {
+        let code = match digits.strip_prefix(['x', 'X']) {
+            Some(hex) => u32::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        return code.ok().and_then(char::from_u32).map(String::from);
+    }
+    let typed = match name {
+        "amp" => "&",
+        "apos" | "rsquo" => "'",
+        "quot" | "ldquo" | "rdquo" => "\"",
+        "lt" => "<",
+        "gt" => ">",
+        "nbsp" => " ",
+        "euro" => "€",
+        "laquo" => "«",
+        "raquo" => "»",
+        "mdash" | "ndash" => "-",
+        "hellip" => "...",
+        _ => return None,
+    };
+    Some(typed.to_owned())
+}
+
+/// A tag of HTML, such as `<br>` or `</b>`.
+pub(super) fn html_tag(text: &str) -> Option<Range<usize>> {
+    const TAGS: [&str; 15] =
+        ["a", "b", "br", "div", "em", "font", "h1", "h2", "i", "img", "li", "p", "span", "strong", "ul"];
+    text.match_indices('<').find_map(|(start, _)| {
+        let rest = &text[start + 1..];
+        let end = rest.find('>')?;
+        let inner = rest[..end].trim_start_matches('/');
+        let name = inner.split(|c: char| c.is_whitespace() || c == '/').next()?.to_ascii_lowercase();
+        let attributes = inner[name.len()..].trim().trim_end_matches('/').trim();
+        let is_closed = !attributes.contains('<') && (attributes.is_empty() || attributes.contains('='));
+        (TAGS.contains(&name.as_str()) && is_closed).then(|| start..start + end + 2)
+    })
+}
+
+/// A line break or a blank as addresses write it, outside of an address.
+pub(super) fn url_escape(text: &str) -> Option<Range<usize>> {
+    ["%0A", "%0a", "%0D", "%0d", "%20"].into_iter().flat_map(|escape| text.match_indices(escape)).find_map(
+        |(start, escape)| {
+            let word = &text[word_around(text, start)];
+            let before = text[..start].chars().next_back();
+            // `5%20` might be a discount, and whatever has a slash or a query is an address.
+            let is_address = word.contains("://") || word.contains('/') || word.contains('?') || word.contains('=');
+            let is_share = escape == "%20" && before.is_some_and(|c| c.is_ascii_digit());
+            (!is_address && !is_share).then(|| start..start + escape.len())
+        },
+    )
+}
+
+/// Words between double asterisks, which no channel makes bold.
+pub(super) fn markdown(text: &str) -> Option<Range<usize>> {
+    text.match_indices("**").find_map(|(start, _)| {
+        let (before, rest) = (&text[..start], &text[start + 2..]);
+        let length = rest.find("**")?;
+        let (inner, after) = (&rest[..length], &rest[length + 2..]);
+        let opens = !before.ends_with(|c: char| c.is_alphanumeric() || c == '*')
+            && inner.starts_with(|c: char| !c.is_whitespace() && c != '*');
+        let closes = inner.ends_with(|c: char| !c.is_whitespace())
+            && !after.starts_with(|c: char| c.is_alphanumeric() || c == '*');
+        let is_word = inner.contains(char::is_alphabetic) && !inner.contains('\n');
+        (opens && closes && is_word).then(|| start..start + length + 4)
+    })
+}
+
+/// A `\n` of two characters, which is sent as it stands.
+pub(super) fn escaped_line_break(text: &str) -> Option<Range<usize>> {
+    text.match_indices("\\n").find_map(|(start, _)| {
+        let before = &text[..start];
+        // `C:\new` is a path.
+        let is_path = before.ends_with(':')
+            && before[..before.len() - 1].ends_with(|c: char| c.is_ascii_alphabetic())
+            && !before[..before.len() - 2].ends_with(|c: char| c.is_alphanumeric());
+        let start = if before.ends_with("\\r") { start - 2 } else { start };
+        (!is_path).then(|| start..start + if text[start..].starts_with("\\r\\n") { 4 } else { 2 })
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! What programs damage is found, and what people write in many languages is not.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// UTF-8 as a program shows it that takes it for another encoding.
+fn misread_as(text: &str, encoding: &'static Encoding) -> String {
+    encoding.decode_without_bom_handling(text.as_bytes()).0.into_owned()
+}
+
+#[test]
+fn damage_of_cells_is_found_with_its_word() {
+    for (cell, kind, word) in [
+        ("?????", Damage::LostLetters, "?????"),
+        ("????? ????????", Damage::LostLetters, "?????"),
+        ("??", Damage::LostLetters, "??"),
+        ("??? Smith", Damage::LostLetters, "???"),
+        ("iPhone ?????? ?????", Damage::LostLetters, "??????"),
+        ("?????-??????? 5", Damage::LostLetters, "?????-???????"),
+        ("Ol\u{fffd}na Ko", Damage::LostLetters, "Ol\u{fffd}na"),
+        ("Anna\u{96} B", Damage::ControlCharacter, "Anna\u{96}"),
+        ("Anna\u{7}", Damage::ControlCharacter, "Anna\u{7}"),
+        ("РћР»РµРЅР°", Damage::MisreadEncoding, "РћР»РµРЅР°"),
+        ("cafÃ©", Damage::MisreadEncoding, "cafÃ©"),
+        ("le cafГ© noir", Damage::MisreadEncoding, "cafГ©"),
+        ("Itâ€™s", Damage::MisreadEncoding, "Itâ€™s"),
+        ("Â£5", Damage::MisreadEncoding, "Â£5"),
+        ("O&#039;Neil", Damage::HtmlEntity, "&#039;"),
+        ("&quot;Olena&quot;", Damage::HtmlEntity, "&quot;"),
+        ("Tom &amp; Co", Damage::HtmlEntity, "&amp;"),
+        ("a&#x27;b", Damage::HtmlEntity, "&#x27;"),
+    ] {
+        assert_eq!(damage(cell).map(|(kind, at)| (kind, &cell[at])), Some((kind, word)), "{cell}");
+    }
+}
+
+#[test]
+fn misread_text_is_told_with_what_it_says() {
+    for name in [
+        "Олена",
+        "Ґанна Їжак",
+        "Рівне",
+        "Сергій",
+        "Żaneta",
+        "Łódź",
+        "Jürgen Müller",
+        "François",
+        "Ștefan",
+        "Ελένη",
+        "ნინო",
+        "Zoë 😀",
+    ] {
+        for encoding in [WINDOWS_1251, WINDOWS_1252] {
+            let shown = misread_as(name, encoding);
+            assert!(matches!(damage(&shown), Some((Damage::MisreadEncoding, _))), "{name}: {shown}");
+        }
+    }
+    assert_eq!(misread("РћР»РµРЅР°").map(|(_, said)| said).as_deref(), Some("Олена"));
+    assert_eq!(misread("cafÃ©").map(|(_, said)| said).as_deref(), Some("café"));
+}
+
+/// Names and sentences as people write them.
+const WRITTEN: [&str; 66] = [
+    "Олена",
+    "Ґанна Їжак",
+    "Рівне",
+    "Рівненська обл.",
+    "СІМ’Я",
+    "Світлана",
+    "Сєвєродонецьк",
+    "СЄ",
+    "РІ",
+    "Рі",
+    "Сі",
+    "Віра",
+    "Гія",
+    "В’ячеслав",
+    "В’ІННІ",
+    "м. Київ, вул. Р. Ґонти, 5",
+    "«Проект Г»",
+    "«НГ»",
+    "ТОВ «Рось»",
+    "ТзОВ «РІО»",
+    "Г. Ґ.",
+    "Łukasz Żółć",
+    "ŚĆ",
+    "Ærø",
+    "Élodie",
+    "CAFÉ», dit-il",
+    "« VOILÀ »",
+    "«À»",
+    "Ça va ?",
+    "Vraiment ??",
+    "Quoi ???",
+    "Jürgen Müßig",
+    "„Ä“",
+    "»Ä«",
+    "Ö–Ü",
+    "GRÖẞE",
+    "Ștefănescu",
+    "Îles",
+    "ÎN ȚARĂ",
+    "Ñandú",
+    "NÃO",
+    "SÃO PAULO",
+    "Âge",
+    "ÂGÉ",
+    "São–Rio",
+    "Ελένη Παπά",
+    "ΆΛΦΑ",
+    "ნინო",
+    "თბილისი",
+    "日本",
+    "مريم",
+    "Zoë 😀",
+    "👍🏽",
+    "It’s",
+    "20 °C",
+    "5 €",
+    "What?",
+    "Really???",
+    "Why ???",
+    "Is it? Yes? No?",
+    "a?b=1&c=2",
+    "https://a.example/?a=1&amp=2&copy=3",
+    "R&D",
+    "AT&T; Co",
+    "Tom & Jerry; Co",
+    "&;",
+];
+
+#[test]
+fn what_people_write_is_no_damage() {
+    for text in WRITTEN {
+        assert_eq!(damage(text).map(|(kind, at)| (kind, &text[at])), None, "{text}");
+    }
+}
+
+#[test]
+fn slips_of_texts_are_found_and_prices_links_and_signs_are_not() {
+    type Find = fn(&str) -> Option<Range<usize>>;
+    let cases: [(Find, &[(&str, &str)], &[&str]); 5] = [
+        (
+            html_tag,
+            &[
+                ("Hi<br>there", "<br>"),
+                ("Hi<br/>x", "<br/>"),
+                ("<b>Sale</b>", "<b>"),
+                ("a <a href=\"x\">b", "<a href=\"x\">"),
+                ("x</p>", "</p>"),
+            ],
+            &["a < b > c", "<3", "1<2 and 3>2", "<name>", "<Name>", "x <-> y", "<b c>", "<<a"],
+        ),
+        (
+            url_escape,
+            &[("Hello%0Aworld", "%0A"), ("Hello%20world", "%20"), ("%0D%0AHi", "%0A")],
+            &["https://a.example/?t=a%0Ab%20c", "a.example/x%20y", "-5%20 грн", "100%0", "t=a%20b", "5%"],
+        ),
+        (
+            markdown,
+            &[("**Sale** today", "**Sale**"), ("Up to **50 percent**!", "**50 percent**")],
+            &[
+                "100** грн, 200** грн",
+                "** умови на сайті",
+                "2**3",
+                "a ** b ** c",
+                "****",
+                "card **1234**",
+                "*bold*",
+                "**5**",
+            ],
+        ),
+        (
+            escaped_line_break,
+            &[("Hello,\\nOlena", "\\n"), ("a\\r\\nb", "\\r\\n"), ("Sale:\\nshop", "\\n")],
+            &["C:\\new", "a\nb", "and/or", "\\"],
+        ),
+        (html_entity, &[("a&nbsp;b", "&nbsp;"), ("Tom &amp; Co", "&amp;")], &["a & b; c", "&nbspx", "?a=1&b=2;"]),
+    ];
+    for (find, found, fine) in cases {
+        for (text, part) in found {
+            assert_eq!(find(text).map(|at| &text[at]), Some(*part), "{text}");
+        }
+        for text in fine {
+            assert_eq!(find(text).map(|at| &text[at]), None, "{text}");
+        }
+    }
+}
+
+#[test]
+fn an_entity_is_told_as_it_is_typed() {
+    for (entity, character) in [("&#039;", "'"), ("&#x27;", "'"), ("&amp;", "&"), ("&nbsp;", " ")] {
+        assert_eq!(typed(entity).as_deref(), Some(character));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics_and_places_are_whole_characters(text: String) {
+        let found = [damage(&text).map(|(_, at)| at), html_tag(&text), url_escape(&text), markdown(&text), escaped_line_break(&text)];
+        for at in found.into_iter().flatten() {
+            prop_assert!(text.get(at).is_some_and(|part| !part.is_empty()));
+        }
+    }
+
+    #[test]
+    fn words_of_one_alphabet_are_no_damage(
+        text in "[А-Яа-яІіЇїЄєҐґ]{1,12}( [А-Яа-яІіЇїЄєҐґ’]{1,12}){0,3}|[a-zA-ZäöüßÄÖÜ]{1,12}|[a-ząćęłńóśźżŁŻŚ]{1,12}|[a-zăâîșțĂÎȘȚ]{1,12}|[α-ωΑ-Ωάέή]{1,12}|[ა-ჰ]{1,12}",
+    ) {
+        // Two letters that are lead bytes and continuations by turns spell another word; three turns are no word of any language.
+        prop_assume!(text.split(' ').all(|word| !word.chars().all(|c| "РСІіЇїЄєҐґ’".contains(c))));
+        prop_assert_eq!(damage(&text), None);
+    }
+
+    #[test]
+    fn misread_names_are_found(name in "[А-ЯІЇЄҐ][а-яіїєґ]{2,11}", latin: bool) {
+        let shown = misread_as(&name, if latin { WINDOWS_1252 } else { WINDOWS_1251 });
+        prop_assert!(matches!(damage(&shown), Some((Damage::MisreadEncoding, _))), "{}", shown);
+    }
+}
