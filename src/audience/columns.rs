@@ -1,6 +1,6 @@
 //! The header becomes columns with names, one of which is `phone`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::chunk::Chunk;
 use super::evidence::{self, Tally};
@@ -61,7 +61,17 @@ impl Header {
     }
 }
 
+/// The columns of a list that is refused, each of whose names means one of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedColumns {
+    /// The headers.
+    pub headers: Vec<String>,
+    /// The names in templates.
+    pub names: Vec<String>,
+}
+
 /// The columns' names, and what is wrong with them.
+#[derive(Clone)]
 pub(super) struct Names {
     names: Vec<String>,
     /// The column called `phone`.
@@ -69,6 +79,22 @@ pub(super) struct Names {
     findings: Vec<Finding>,
     /// Whether the campaign says which column holds the numbers, rightly or not.
     phone_was_named: bool,
+}
+
+impl Names {
+    /// The columns as texts may use them, whatever is wrong with their names: that is reported once, and not again for each use.
+    pub(super) fn into_columns(self, line: &HeaderLine, settings: &Settings) -> NamedColumns {
+        let (mut columns, mut seen) = (NamedColumns::default(), HashSet::new());
+        let of_list = line.headers.iter().zip(&self.names);
+        let of_campaign = settings.columns.iter().map(|(name, header)| (header, name));
+        for (header, name) in of_list.chain(of_campaign) {
+            if seen.insert(name) {
+                columns.headers.push(header.clone());
+                columns.names.push(name.clone());
+            }
+        }
+        columns
+    }
 }
 
 /// Gives every column its name.

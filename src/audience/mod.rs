@@ -36,14 +36,14 @@ mod workbook;
 
 pub use chunk::{Chunk, Fields, RecordRef};
 pub use column::{is_shortened, plain, read_columns};
-pub use columns::{Header, Settings};
+pub use columns::{Header, NamedColumns, Settings};
 pub use decoding::{Decoded, Sheet, Spool, SpoolReader, Written, decode};
 pub use forgotten::without_people;
 pub use inspection::{CELL_LIMIT, holds_a_row};
 pub use intake::RECORD_LIMIT;
 pub use phones::{Number, parse, parse_number};
 pub use problem::PhoneProblem;
-pub use reader::Reader;
+pub use reader::{Reader, RefusedList};
 pub use rows::read_rows;
 pub use seen::Seen;
 pub use suggestion::{Suggestion, number_in_header, suggest, suggest_for_numbers};

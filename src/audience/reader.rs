@@ -5,11 +5,20 @@ use std::io::Read;
 use std::path::Path;
 
 use super::chunk::Chunk;
-use super::columns::{self, Header, Settings};
+use super::columns::{self, Header, NamedColumns, Settings};
 use super::records::Records;
 use super::trouble;
 use crate::domain::Row;
-use crate::finding::Finding;
+use crate::finding::{Finding, rules};
+
+/// Why a list is refused, and what its columns are called.
+#[derive(Clone, Debug)]
+pub struct RefusedList {
+    /// What is wrong with it.
+    pub findings: Vec<Finding>,
+    /// Its columns, with those that the campaign names and the list does not have; nothing if they have no names.
+    pub columns: Option<NamedColumns>,
+}
 
 /// Reads a list of recipients in chunks.
 pub struct Reader<R> {
@@ -30,8 +39,19 @@ impl<R: Read> Reader<R> {
     /// The file is no CSV in UTF-8, has no header or no recipients, or its columns do not fit
     /// the settings.
     pub fn open(input: R, file: &Path, settings: &Settings) -> Result<Self, Vec<Finding>> {
-        let mut records = Records::open(input, file).map_err(|finding| vec![*finding])?;
+        Self::open_or_name(input, file, settings).map_err(|refused| refused.findings)
+    }
+
+    /// The same; a list that is refused still tells the names of its columns, if it has any.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Reader::open`].
+    pub fn open_or_name(input: R, file: &Path, settings: &Settings) -> Result<Self, RefusedList> {
+        let unnamed = |finding: Box<Finding>| RefusedList { findings: vec![*finding], columns: None };
+        let mut records = Records::open(input, file).map_err(unnamed)?;
         let names = columns::name(records.header(), settings);
+        let named = names.clone();
         if let Some(phone) = names.phone {
             records.expect_phones_in(phone);
         }
@@ -39,12 +59,16 @@ impl<R: Read> Reader<R> {
         let filled = records.fill(&mut ahead);
         match columns::resolve(names, records.header(), &ahead, settings.region) {
             Ok(_) if ahead.is_empty() && filled.is_ok() && !settings.may_be_empty => {
-                Err(vec![trouble::nobody(records.header().spot())])
+                let findings = vec![trouble::nobody(records.header().spot())];
+                Err(RefusedList { findings, columns: Some(named.into_columns(records.header(), settings)) })
             }
             Ok(header) => Ok(Self { records, header, ahead: Some((ahead, filled)) }),
             Err(mut findings) => {
+                // Where the first row names no columns, nothing is known of them.
+                let has_header = !findings.iter().any(|finding| *finding.rule == rules::RECIPIENTS_NO_HEADER);
+                let columns = has_header.then(|| named.into_columns(records.header(), settings));
                 findings.extend(filled.err().map(|finding| *finding));
-                Err(findings)
+                Err(RefusedList { findings, columns })
             }
         }
     }

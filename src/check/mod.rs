@@ -26,7 +26,7 @@ pub use empty_cells::EmptyCells;
 pub use odd::{Comparison, OddRows, OddRowsByColumn, Oddity};
 pub use opted_out_cells::{OptedOutCells, Values};
 pub use parallel::{cores, ordered};
-pub use prepare::{CompiledCampaign, Texts, edition, prepare, settings, text_problems};
+pub use prepare::{CompiledCampaign, Texts, Unprepared, edition, prepare, settings, text_problems};
 pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
     against_includes, against_message, against_profile, against_texts, costly_characters, empty_cells, invalid_rows,

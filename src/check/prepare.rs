@@ -2,12 +2,16 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::recipe::Recipe;
-use crate::audience::{Reader, Settings};
+use crate::audience::{NamedColumns, Reader, RefusedList, Settings};
+use crate::domain::Text;
 use crate::finding::{Finding, rules as finding_rules};
 use crate::manifest::{Brief, Places};
-use crate::message::{Messages, Names, TextProblem, compile, compile_condition, load_tables, render_constant};
+use crate::message::{
+    Condition, Messages, Names, Table, TextProblem, compile, compile_condition, load_tables, render_constant,
+};
 
 /// Where texts come from and where findings about them are shown.
 pub struct Texts<'a> {
@@ -27,6 +31,15 @@ pub struct CompiledCampaign<R> {
     pub edition: String,
 }
 
+/// What is wrong with a list and the texts that use it.
+#[derive(Debug)]
+pub struct Unprepared {
+    /// The problems of the list, then those of the texts.
+    pub findings: Vec<Finding>,
+    /// Whether the list has columns with numbers, so that its rows can be judged.
+    pub has_rows: bool,
+}
+
 /// Opens the recipients, compiles every text against their header, and checks what is the same for all.
 ///
 /// `today` is a date (YYYY-MM-DD), the only clock that texts see.
@@ -38,27 +51,73 @@ pub fn prepare<R: Read>(
     (list, path): (R, &Path),
     texts: Texts<'_>,
     today: &str,
-) -> Result<CompiledCampaign<R>, Vec<Finding>> {
-    let reader = Reader::open(list, path, &settings(brief))?;
-    let names = names(brief, &reader, today);
-    let tell = |problem| finding(problem, texts.places);
-    let edition = match &brief.edition {
-        Some(edition) => render_constant(edition, &names).map_err(|problem| vec![tell(problem)])?,
-        None => String::new(),
-    };
-    let tables = load_tables(&brief.tables, texts.load).map_err(|problem| vec![tell(problem)])?;
-    let names = Names { tables: tables.clone(), ..names };
-    let condition = brief.condition.as_ref().map(|condition| compile_condition(condition, &names)).transpose();
-    let (condition, arms) = match (condition, arms(brief, &names, texts.load)) {
-        (Ok(condition), Ok(arms)) => (condition, arms),
-        (condition, arms) => {
-            let problems = condition.err().into_iter().chain(arms.err()).flatten();
-            return Err(problems.map(tell).collect());
+) -> Result<CompiledCampaign<R>, Unprepared> {
+    let (reader, columns, mut findings) = match Reader::open_or_name(list, path, &settings(brief)) {
+        Ok(reader) => {
+            let (headers, names) = (reader.header().headers().to_vec(), reader.header().names().to_vec());
+            (Some(reader), Some(NamedColumns { headers, names }), Vec::new())
         }
+        // The texts are judged all the same, so that all mistakes are told at once.
+        Err(RefusedList { findings, columns }) => (None, columns, findings),
     };
-    let (allotment, phone_column) = (brief.allotment(), reader.header().phone());
-    let recipe = Recipe { arms, allotment, condition, tables, phone_column, region: brief.region };
-    Ok(CompiledCampaign { reader, recipe, edition })
+    let compiled = compile_texts(brief, columns.as_ref(), today, texts.load);
+    let problems = compiled.as_ref().err().into_iter().flatten().cloned();
+    findings.extend(problems.map(|problem| finding(problem, texts.places)));
+    match (reader, compiled) {
+        (Some(reader), Ok(CompiledTexts { arms, edition, tables, condition })) => {
+            let (allotment, phone_column) = (brief.allotment(), reader.header().phone());
+            let recipe = Recipe { arms, allotment, condition, tables, phone_column, region: brief.region };
+            Ok(CompiledCampaign { reader, recipe, edition })
+        }
+        (reader, _) => Err(Unprepared { findings, has_rows: reader.is_some() }),
+    }
+}
+
+/// The texts of a campaign, compiled.
+struct CompiledTexts {
+    edition: String,
+    tables: Vec<(String, Arc<Table>)>,
+    condition: Option<Condition>,
+    arms: Vec<Messages>,
+}
+
+/// Compiles the edition, the condition and the texts of each variant; all problems of all of them, if there are some.
+///
+/// If the columns are unknown, a name that may be one of them is no problem.
+fn compile_texts(
+    brief: &Brief,
+    columns: Option<&NamedColumns>,
+    today: &str,
+    load: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<CompiledTexts, Vec<TextProblem>> {
+    let (vars, campaign, today) = (brief.vars.clone(), brief.name.clone(), today.to_owned());
+    let NamedColumns { headers, names } = columns.cloned().unwrap_or_default();
+    let names = Names { headers, names, vars, campaign, today, ..Names::default() };
+    let edition = brief.edition.as_ref().map(|edition| render_constant(edition, &names)).transpose();
+    let tables = load_tables(&brief.tables, load);
+    let lost: Vec<String> = match &tables {
+        Ok(_) => Vec::new(),
+        Err(_) => brief.tables.iter().map(|name| format!("`{name}`")).collect(),
+    };
+    let names = Names { tables: tables.as_ref().map(Clone::clone).unwrap_or_default(), ..names };
+    let condition = brief.condition.as_ref().map(|condition| compile_condition(condition, &names)).transpose();
+    let arms = arms(brief, &names, load);
+    // A table that cannot be read is told once, and not again where it is used.
+    let is_lost = |problem: &TextProblem| lost.iter().any(|name| problem.message.contains(name));
+    let may_be_a_column = [&finding_rules::UNKNOWN_VARIABLE, &finding_rules::UNKNOWN_COLUMN];
+    let of_names = [condition.as_ref().err(), arms.as_ref().err()].into_iter().flatten().flatten();
+    let is_proven = |problem: &&TextProblem| {
+        (columns.is_some() || !may_be_a_column.contains(&problem.rule)) && !Text::is_stand_in(&problem.text)
+    };
+    let of_names = of_names.filter(is_proven);
+    let others = [edition.as_ref().err(), tables.as_ref().err()].into_iter().flatten().flatten();
+    let problems: Vec<TextProblem> = others.chain(of_names.filter(|problem| !is_lost(problem))).cloned().collect();
+    match (edition, tables, condition, arms) {
+        (Ok(edition), Ok(tables), Ok(condition), Ok(arms)) => {
+            Ok(CompiledTexts { edition: edition.unwrap_or_default(), tables, condition, arms })
+        }
+        _ => Err(problems),
+    }
 }
 
 /// The texts of each variant, compiled.
@@ -74,6 +133,9 @@ fn arms(
             Err(found) => problems.extend(found),
         }
     }
+    if problems.is_empty() {
+        return Ok(arms);
+    }
     let mut told: Vec<TextProblem> = Vec::new();
     // Variants share most of their texts.
     problems.into_iter().for_each(|problem| {
@@ -81,7 +143,7 @@ fn arms(
             told.push(problem);
         }
     });
-    if told.is_empty() { Ok(arms) } else { Err(told) }
+    Err(told)
 }
 
 /// The edition of a campaign on a day, where it follows from the campaign file alone; what is wrong with it is told elsewhere.
@@ -95,32 +157,14 @@ pub fn edition(brief: &Brief, today: &str) -> Option<String> {
 /// What is wrong with the texts of a campaign whose list cannot be read, whatever columns it has.
 #[must_use]
 pub fn text_problems(brief: &Brief, texts: Texts<'_>, today: &str) -> Vec<Finding> {
-    let (vars, campaign) = (brief.vars.clone(), brief.name.clone());
-    // What is wrong with a table is told where it is read.
-    let tables = load_tables(&brief.tables, texts.load).unwrap_or_default();
-    let names = Names { vars, campaign, tables, today: today.to_owned(), ..Names::default() };
-    let condition = brief.condition.as_ref().and_then(|condition| compile_condition(condition, &names).err());
-    let problems = condition.into_iter().chain(arms(brief, &names, texts.load).err()).flatten();
-    let may_be_a_column = [&finding_rules::UNKNOWN_VARIABLE, &finding_rules::UNKNOWN_COLUMN];
-    let proven = problems.filter(|problem| !may_be_a_column.contains(&problem.rule));
-    proven.map(|problem| finding(problem, texts.places)).collect()
+    let problems = compile_texts(brief, None, today, texts.load).err().unwrap_or_default();
+    problems.into_iter().map(|problem| finding(problem, texts.places)).collect()
 }
 
 /// What a campaign says about its list.
 #[must_use]
 pub fn settings(brief: &Brief) -> Settings {
     Settings { columns: brief.columns.clone(), region: brief.region, may_be_empty: brief.may_be_empty }
-}
-
-fn names<R: Read>(brief: &Brief, reader: &Reader<R>, today: &str) -> Names {
-    Names {
-        headers: reader.header().headers().to_vec(),
-        names: reader.header().names().to_vec(),
-        vars: brief.vars.clone(),
-        campaign: brief.name.clone(),
-        today: today.to_owned(),
-        ..Names::default()
-    }
 }
 
 /// A problem of a text, shown where the text stands.

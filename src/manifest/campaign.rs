@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::notify::{Notify, NotifyWay};
 use super::profile::Profile;
 use super::{
-    CampaignPath, Holdout, PastPeople, Places, Rate, Recipients, SendingWindow, Share, SuppressFile, TableFile,
+    CampaignPath, Gaps, Holdout, PastPeople, Places, Rate, Recipients, SendingWindow, Share, SuppressFile, TableFile,
     TextFolders, Until, Variant, WindowZone,
 };
 use crate::calendar::{PerDay, Schedule};
@@ -60,6 +60,8 @@ pub struct Campaign {
     pub folders: TextFolders,
     /// Where its keys and texts stand.
     pub places: Places,
+    /// What its file says wrongly; no campaign with gaps is sent.
+    pub gaps: Gaps,
 }
 
 /// The part of a campaign that a run freezes.

@@ -53,8 +53,9 @@ pub(super) fn load_path<T>(
         check_root(&root, kind.owner, &mut report);
         resolve(root, &mut report)
     });
-    report.blame_slips();
-    LoadedFile::new(value, without_secrets(&source, report.into_findings()))
+    // What a slip makes of the rest of the file is not what its author wrote.
+    let slipped = report.blame_slips(value.is_some());
+    LoadedFile::new(value.filter(|_| !slipped), without_secrets(&source, report.into_findings()))
 }
 
 /// The same findings, showing nothing of the file that should have been a secret.

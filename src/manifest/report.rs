@@ -14,6 +14,8 @@ const MOST: usize = 100;
 pub struct LoadedFile<T> {
     /// The value; nothing when a finding is an error.
     pub value: Option<T>,
+    /// What could be read of a file with errors: to look for more problems, never to be used.
+    pub draft: Option<T>,
     /// Every problem that was found.
     pub findings: Vec<Finding>,
 }
@@ -22,7 +24,8 @@ impl<T> LoadedFile<T> {
     /// The value, unless a finding is an error or there is none.
     pub(crate) fn new(value: Option<T>, findings: Vec<Finding>) -> Self {
         let refused = findings.iter().any(Finding::is_error);
-        Self { value: value.filter(|_| !refused), findings }
+        let (value, draft) = if refused { (None, value) } else { (value, None) };
+        Self { value, draft, findings }
     }
 }
 
@@ -47,16 +50,41 @@ impl Report {
         Self { source: source.clone(), findings: Vec::new(), root }
     }
 
-    /// Has slips of the keyboard stand for all that went wrong because of them.
-    pub(crate) fn blame_slips(&mut self) {
+    /// Replaces the findings that slips of the keyboard cause by findings about the slips; true if there are slips.
+    ///
+    /// A slip changes what its top-level key means. Other top-level keys keep their findings if the file `is_read`.
+    pub(crate) fn blame_slips(&mut self, is_read: bool) -> bool {
         if !self.findings.iter().any(Finding::is_error) {
-            return;
+            return false;
         }
         let slips = slips(self.source.text(), |name| is_known(name, self.root));
-        if !slips.is_empty() {
-            self.findings.clear();
-            slips.into_iter().for_each(|(span, finding)| self.at(&span, finding));
+        if slips.is_empty() {
+            return false;
         }
+        let blocks: Vec<_> = slips.iter().map(|(span, _)| self.top_level(span.start)).collect();
+        self.findings.retain(|finding| {
+            let Some(place) = finding.place.as_ref().filter(|_| is_read) else { return false };
+            // The key that is missing at the top of the file might be the one that the slip damages.
+            !place.span.is_empty() && !blocks.iter().any(|block| block.contains(&place.span.start))
+        });
+        slips.into_iter().for_each(|(span, finding)| self.at(&span, finding));
+        true
+    }
+
+    /// The bytes of the top-level key around `at`, with all its lines.
+    fn top_level(&self, at: usize) -> Range<usize> {
+        let text = self.source.text();
+        let (mut start, mut begin) = (0, 0);
+        for line in text.split_inclusive('\n') {
+            if line.starts_with(|character: char| character.is_alphanumeric() || matches!(character, '"' | '\'')) {
+                if start > at {
+                    return begin..start;
+                }
+                begin = start;
+            }
+            start += line.len();
+        }
+        begin..text.len() + 1
     }
 
     /// Adds a finding about those bytes of the file.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use crate::domain::Cap;
-use crate::manifest::keys::{Key, Shape, find};
+use crate::manifest::keys::{Key, Shape, find, meant};
 use crate::manifest::value::cap;
 use crate::manifest::yaml::{Entry, Node, Scalar, core_scalar};
 
@@ -35,6 +35,19 @@ impl<'n> Section<'n> {
     /// The value of a key, if there is one.
     pub(crate) fn value(&self, key: &str) -> Option<&'n Node> {
         self.entry(key).map(|entry| &entry.value).filter(|value| !value.is_null())
+    }
+
+    /// Whether an unknown key is there that probably means this one, which is reported as unknown.
+    pub(crate) fn has_misspelt(&self, key: &str) -> bool {
+        let entries = self.node.and_then(Node::entries).unwrap_or_default();
+        let unknown = |entry: &&Entry| find(self.keys, &entry.key).is_none();
+        entries.iter().filter(unknown).any(|entry| meant(&entry.key, self.keys) == Some(key))
+    }
+
+    /// The keys that the table does not have.
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = &'n Entry> {
+        let (entries, keys) = (self.node.and_then(Node::entries).unwrap_or_default(), self.keys);
+        entries.iter().filter(move |entry| find(keys, &entry.key).is_none())
     }
 
     /// Whether the key is there with a value.

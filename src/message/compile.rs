@@ -60,20 +60,19 @@ pub fn compile(
 /// `today`, and includes nothing.
 ///
 /// # Errors
-/// The first problem of the text.
-pub fn render_constant(text: &Text, names: &Names) -> Result<String, TextProblem> {
+/// All problems of the text.
+pub fn render_constant(text: &Text, names: &Names) -> Result<String, Vec<TextProblem>> {
     let mut load = |_: &str| Err("this text stands alone".to_owned());
-    let compiled = Compilation::of(&[text], names, Reach::Campaign, &mut load);
-    let compiled = compiled.map_err(|problems| problems.into_iter().next().unwrap_or_else(|| unreadable(text)))?;
+    // What is wrong with the vars is told with the texts of recipients.
+    let of_text = |problems: Vec<TextProblem>| {
+        problems.into_iter().filter(|problem| problem.text == text.name).collect::<Vec<_>>()
+    };
+    let compiled = Compilation::of(&[text], names, Reach::Campaign, &mut load).map_err(of_text)?;
     let mut buffer = Vec::new();
     fill(&compiled.tera, &key(0), &context(names, &compiled.needs), &mut buffer).map_err(|error| {
         let span = place_of(&error, &compiled.metered).map_or(0..0, |(_, span)| span);
-        TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, words::runtime(error.kind()))
+        vec![TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, words::runtime(error.kind()))]
     })
-}
-
-fn unreadable(text: &Text) -> TextProblem {
-    TextProblem::new(&text.name, &text.source, 0..0, &rules::TEXT_SYNTAX, "the text cannot be read".to_owned())
 }
 
 /// The texts that are no constants, each once.
@@ -390,7 +389,7 @@ mod tests {
         ];
         for (source, place, expected) in table {
             let TextProblem { line, column, message, help, .. } =
-                render_constant(&text("edition", source), &names()).unwrap_err();
+                render_constant(&text("edition", source), &names()).unwrap_err().remove(0);
             let shown = format!("{line}:{column} {message} {}", help.unwrap_or_default());
             assert!(shown.starts_with(place) && shown.contains(expected), "{source}: {shown}");
         }

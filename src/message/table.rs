@@ -59,11 +59,11 @@ impl Table {
 /// The tables of these names, which are kept among the texts of a campaign.
 ///
 /// # Errors
-/// The first that is not there.
+/// Those that are not there.
 pub fn load_tables(
     names: &[String],
     load: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<Vec<(String, Arc<Table>)>, TextProblem> {
+) -> Result<Vec<(String, Arc<Table>)>, Vec<TextProblem>> {
     let table = |name: &String| {
         let table = load(&Table::source_name(name))
             .and_then(|source| Table::from_source(&source).ok_or_else(|| "it is no table".to_owned()));
@@ -73,7 +73,14 @@ pub fn load_tables(
         };
         table.map(|table| (name.clone(), Arc::new(table))).map_err(problem)
     };
-    names.iter().map(table).collect()
+    let (mut tables, mut problems) = (Vec::new(), Vec::new());
+    for table in names.iter().map(table) {
+        match table {
+            Ok(table) => tables.push(table),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(tables) } else { Err(problems) }
 }
 
 #[cfg(test)]

@@ -38,10 +38,23 @@ pub async fn check_campaign(
     (observer, now): (&Observer, Timestamp),
     explain: impl Fn(Error) -> String,
 ) -> Result<CheckedCampaign, Error> {
-    let list = survey_list(inputs, ledger, observer).await?;
-    let mut findings = findings_of(inputs, &list, now);
+    let (list, mut findings) = match survey_list(inputs, ledger, observer).await {
+        Ok(list) => {
+            let findings = findings_of(inputs, &list, now);
+            (Some(list), findings)
+        }
+        // What is wrong with the list or the texts hides nothing that does not depend on them.
+        Err(Error::Findings(found)) => {
+            let mut findings = of_campaign(inputs);
+            findings.retain(|finding| !found.contains(finding));
+            findings.extend(found);
+            (None, findings)
+        }
+        Err(error) => return Err(error),
+    };
     findings.extend(files.finding(inputs));
     findings.extend(until_over(&inputs.campaign, now));
+    let Some(list) = list else { return Err(Error::Findings(findings)) };
     if let Some(ledger) = ledger.filter(|_| inputs.destination.is_live()) {
         findings.extend(unconfirmed_replica(ledger.unconfirmed_replicas().await?));
     }
@@ -61,15 +74,22 @@ pub async fn check_campaign(
 /// What is worth knowing of a campaign and its list: warnings, a key that is missing, rows that cannot be sent to.
 pub(super) fn findings_of(inputs: &Inputs, list: &ListSurvey, now: Timestamp) -> Vec<Finding> {
     let profile = inputs.destination.profile();
-    let mut findings = inputs.warnings.clone();
-    let missing = profile.and_then(|profile| missing_key(&profile.api_key));
-    findings.extend(missing.map(|why| Finding::new(&rules::API_KEY, why)));
-    findings.extend(profile.map(|profile| promised_receipts(&inputs.campaign, profile)).unwrap_or_default());
+    let mut findings = of_campaign(inputs);
     findings.extend(invalid_rows(&list.survey.left_out));
     findings.extend(list.form.as_deref().map(|form| list_form(&inputs.campaign.recipients, form)));
     findings.extend(list.warnings(inputs, now));
     findings.extend(against_includes(&list.includes, &inputs.campaign));
     findings.extend(notes(&inputs.campaign, profile, &list.survey));
+    findings
+}
+
+/// What is worth knowing of a campaign and its profile, whatever its list holds.
+fn of_campaign(inputs: &Inputs) -> Vec<Finding> {
+    let profile = inputs.destination.profile();
+    let mut findings = inputs.warnings.clone();
+    let missing = profile.and_then(|profile| missing_key(&profile.api_key));
+    findings.extend(missing.map(|why| Finding::new(&rules::API_KEY, why)));
+    findings.extend(profile.map(|profile| promised_receipts(&inputs.campaign, profile)).unwrap_or_default());
     findings
 }
 

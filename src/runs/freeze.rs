@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::launch::Session;
 use super::list_changes::{is_same_but, list_changes};
 use super::{Error, Inputs, List, ListSurvey, blocking};
-use crate::check::{CompiledCampaign, Tee, Texts, prepare};
+use crate::check::{CompiledCampaign, Tee, Texts, Unprepared, prepare};
 use crate::delivery::FrozenInputs;
 use crate::ledger::{Copies, Ledger, LedgerError, ListReader, Run};
 
@@ -109,9 +109,10 @@ pub async fn thaw(
         };
         let texts = Texts { places: None, load: &mut load };
         let list = (BufReader::with_capacity(1 << 16, list), copies.place().as_ref());
-        let prepared = prepare(&frozen.brief, list, texts, &frozen.today).map_err(|findings| {
-            copies.unusable(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
-        })?;
+        let prepared =
+            prepare(&frozen.brief, list, texts, &frozen.today).map_err(|Unprepared { findings, .. }| {
+                copies.unusable(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
+            })?;
         Ok((frozen, prepared))
     })
     .await?

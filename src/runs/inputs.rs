@@ -12,13 +12,13 @@ use super::{Error, List, ListSurvey, Profiles, tables};
 use crate::audience::Decoded;
 use crate::calendar::Occurrence;
 use crate::check::{
-    CompiledCampaign, Excluded, Survey, Tee, Terms, Texts, against_profile, against_texts, edition, prepare, survey,
-    text_problems, unfilled_notice,
+    CompiledCampaign, Excluded, Survey, Tee, Terms, Texts, Unprepared, against_profile, against_texts, edition,
+    prepare, survey, text_problems, unfilled_notice, until_over,
 };
 use crate::domain::{Content, Row, Text};
 use crate::finding::{Finding, rules};
 use crate::ledger::NumberSet;
-use crate::manifest::{Brief, Campaign, Day, Destination, Profile, Reach};
+use crate::manifest::{Brief, Campaign, Day, Destination, LoadedFile, Profile, Reach};
 use crate::report::{MOST_ROWS, is_workbook};
 
 /// How much of a list is read at once.
@@ -61,6 +61,34 @@ pub(super) fn mentions_today(brief: &Brief, includes: &Includes) -> bool {
     brief.contents().any(in_content) || includes.iter().any(|(_, source)| says(source))
 }
 
+/// The profile of a campaign that is sent for real, or why there is none; what the campaign asks too much of it is among the
+/// findings.
+fn live(
+    campaign: &Campaign,
+    named: Option<&str>,
+    profiles: &Profiles,
+    findings: &mut Vec<Finding>,
+) -> Result<Result<Profile, Vec<Finding>>, Error> {
+    let gateways = match profiles.load(Some(campaign.file.as_path())) {
+        Ok(gateways) => gateways,
+        Err(Error::Findings(problems)) => return Ok(Err(problems)),
+        Err(error) => return Err(error),
+    };
+    let place = campaign.places.of_key("gateway").filter(|_| named.is_none());
+    let profile = match gateways.profile(&campaign.brief.gateway) {
+        Ok(profile) => profile.clone(),
+        Err(mut problems) => {
+            problems.iter_mut().filter(|finding| finding.place.is_none()).for_each(|finding| {
+                finding.place.clone_from(&place);
+            });
+            return Ok(Err(problems));
+        }
+    };
+    findings.extend(against_profile(campaign, &profile));
+    findings.extend(gateways.warnings());
+    Ok(Ok(profile))
+}
+
 impl Inputs {
     /// Loads a campaign file for a day, and the profile of its gateway or of the one named instead.
     ///
@@ -80,44 +108,46 @@ impl Inputs {
         profiles: &Profiles,
         (day, reach): (Day, Reach),
     ) -> Result<Self, Error> {
-        let loaded = tables::load(file, day, reach);
-        let Some(campaign) = loaded.value else { return Err(Error::Findings(loaded.findings)) };
+        let LoadedFile { value, draft, mut findings } = tables::load(file, day, reach);
+        // What can be read of a file with errors is looked at too: all mistakes are told at once.
+        let mut is_whole = value.is_some();
+        let Some(campaign) = value.or(draft) else { return Err(Error::Findings(findings)) };
         let own_gateway = campaign.brief.gateway.clone();
         let campaign = match gateway {
             Some(gateway) => campaign.sent_through(gateway),
             None => campaign,
         };
-        let mut findings = loaded.findings;
         findings.extend(unfilled_notice(&campaign));
         findings.extend(against_texts(&campaign));
+        let mut is_unknown = false;
         let destination = if campaign.brief.is_rehearsal() {
             Destination::Rehearsal
         } else {
-            let place = campaign.places.of_key("gateway").filter(|_| gateway.is_none());
-            let gateways = profiles.load(Some(file))?;
-            let profile = gateways.profile(&campaign.brief.gateway).cloned().map_err(|mut findings| {
-                findings.iter_mut().filter(|finding| finding.place.is_none()).for_each(|finding| {
-                    finding.place.clone_from(&place);
-                });
-                match findings.iter().any(|finding| *finding.rule == rules::UNKNOWN_GATEWAY) {
-                    true => Error::UnknownGateway {
-                        name: campaign.brief.gateway.clone(),
-                        file: campaign.file.clone(),
-                        findings,
-                    },
-                    false => Error::Findings(findings),
+            match live(&campaign, gateway, profiles, &mut findings)? {
+                Ok(profile) => Destination::Live(Box::new(profile)),
+                Err(problems) => {
+                    is_unknown = problems.iter().any(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);
+                    findings.extend(problems);
+                    // Nothing is sent anywhere in the place of a gateway that is not known.
+                    is_whole = false;
+                    Destination::Rehearsal
                 }
-            })?;
-            findings.extend(against_profile(&campaign, &profile));
-            findings.extend(gateways.warnings());
-            Destination::Live(Box::new(profile))
+            }
         };
-        if findings.iter().any(Finding::is_error) {
-            return Err(Error::Findings(findings));
+        let (today, list) = (campaign.today.to_string(), List::of(&campaign.recipients));
+        let inputs =
+            Self { campaign, list, decoded: Arc::default(), destination, warnings: findings, today, own_gateway };
+        if is_whole && !inputs.warnings.iter().any(Finding::is_error) {
+            return Ok(inputs);
         }
-        let today = campaign.today.to_string();
-        let list = List::of(&campaign.recipients);
-        Ok(Self { campaign, list, decoded: Arc::default(), destination, warnings: findings, today, own_gateway })
+        let over = match day {
+            Day::Of(now) => until_over(&inputs.campaign, now),
+            Day::Is(_) | Day::Coming(_) => None,
+        };
+        let others = inputs.other_problems(!matches!(day, Day::Coming(_)));
+        let findings = [inputs.warnings, over.into_iter().collect(), others].concat();
+        let (name, file) = (inputs.campaign.brief.gateway, inputs.campaign.file);
+        Err(if is_unknown { Error::UnknownGateway { name, file, findings } } else { Error::Findings(findings) })
     }
 
     /// The same as an occurrence of the campaign's schedule sends it: with its own edition and results.
@@ -205,14 +235,16 @@ impl Inputs {
     fn survey_through(&self, list: impl Read + Send, excluded: &Excluded) -> Result<(Survey, Includes, u8), Error> {
         let mut prepared = self.prepare(list)?;
         let terms = Terms { brief: &self.campaign.brief, excluded, zones: self.campaign.zone_column() };
-        let survey = survey(&mut prepared, &terms).map_err(|mut findings| {
-            // Where the list has no such column, the campaign file is what is wrong.
-            for finding in findings.iter_mut().filter(|finding| *finding.rule == rules::WINDOW) {
-                finding.place = self.campaign.places.of_key("delivery.window.zone");
-            }
-            Error::Findings(findings)
-        })?;
+        let survey = survey(&mut prepared, &terms).map_err(|findings| Error::Findings(self.at_window(findings)))?;
         Ok((survey, prepared.recipe.includes().to_vec(), prepared.reader.delimiter()))
+    }
+
+    /// The findings of a survey. If the list lacks the column of zones, the campaign file is what is wrong.
+    pub(super) fn at_window(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        for finding in findings.iter_mut().filter(|finding| *finding.rule == rules::WINDOW) {
+            finding.place = self.campaign.places.of_key("delivery.window.zone");
+        }
+        findings
     }
 
     fn unreadable(&self, error: &std::io::Error) -> Error {
@@ -222,15 +254,30 @@ impl Inputs {
     /// The list; where it cannot be opened, the texts are judged all the same, so that mending one shows no other.
     pub(super) fn list(&self) -> Result<Decoded, Error> {
         self.decoded.open(&self.list, &self.campaign).map_err(|finding| {
-            let texts = self.with_texts(|texts| text_problems(&self.campaign.brief, texts, &self.today));
             let known = if self.list.is_unseen() { self.warnings.clone() } else { Vec::new() };
-            Error::Findings([known, vec![finding], texts].concat())
+            Error::Findings([known, vec![finding], self.text_problems()].concat())
         })
     }
 
+    /// What is wrong with the texts, whatever columns the list has.
+    pub(super) fn text_problems(&self) -> Vec<Finding> {
+        self.with_texts(|texts| text_problems(&self.campaign.brief, texts, &self.today))
+    }
+
     fn prepare<R: Read>(&self, input: R) -> Result<CompiledCampaign<R>, Error> {
+        let prepared = self.prepare_brief(&self.campaign.brief, input);
+        prepared.map_err(|unprepared| Error::Findings(self.with_rows(unprepared)))
+    }
+
+    /// The same of another brief.
+    pub(super) fn prepare_brief<R: Read>(&self, brief: &Brief, input: R) -> Result<CompiledCampaign<R>, Unprepared> {
         let list = (input, self.list.place());
-        self.with_texts(|texts| prepare(&self.campaign.brief, list, texts, &self.today)).map_err(Error::Findings)
+        self.with_texts(|texts| prepare(brief, list, texts, &self.today))
+    }
+
+    /// The list, wherever it comes from.
+    pub(super) fn decoded(&self) -> Result<Decoded, Finding> {
+        self.decoded.open(&self.list, &self.campaign)
     }
 
     fn with_texts<T>(&self, look: impl FnOnce(Texts<'_>) -> T) -> T {

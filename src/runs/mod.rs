@@ -49,6 +49,7 @@ mod new_gateway;
 mod online;
 mod opt_out_date;
 mod opt_out_file;
+mod other_problems;
 mod outcome;
 mod plan;
 mod policy;

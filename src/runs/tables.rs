@@ -23,7 +23,7 @@ const LARGEST_HEADERS: usize = 8 << 10;
 /// The campaign of a file with its tables; what is wrong with either is among the findings.
 pub(super) fn load(file: &Path, day: Day, reach: Reach) -> LoadedFile<Campaign> {
     let mut loaded = load_campaign_within(file, day, reach);
-    let Some(campaign) = &mut loaded.value else { return loaded };
+    let Some(campaign) = loaded.value.as_mut().or(loaded.draft.as_mut()) else { return loaded };
     for from in &campaign.data {
         match read(from) {
             Ok(table) => campaign.folders.keep(Table::source_name(&from.name), table.source()),

@@ -1,5 +1,6 @@
 //! `campaign check`: what it finds, in which forms, and what it shows of a campaign before a message leaves.
 
+mod at_once;
 mod damaged;
 mod empty_cells;
 mod forms;

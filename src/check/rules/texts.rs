@@ -52,7 +52,9 @@ pub fn against_texts(campaign: &Campaign) -> Vec<Finding> {
     let mut problems: Vec<TextProblem> = texts.iter().flat_map(|text| judged(text, &constants)).collect();
     let of_stages = [codes_only::judge, code_for_all::judge, long_button::judge];
     problems.extend(stages().flat_map(|stage| of_stages.into_iter().flat_map(move |judge| judge(stage))));
-    problems.into_iter().map(|problem| finding(problem, Some(&campaign.places))).collect()
+    // What a missing text would say is unknown.
+    let problems = problems.into_iter().filter(|problem| !Text::is_stand_in(&problem.text));
+    problems.map(|problem| finding(problem, Some(&campaign.places))).collect()
 }
 
 /// What texts show that others include, by name and source.

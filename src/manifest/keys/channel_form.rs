@@ -1,7 +1,7 @@
 //! Whether the channels of a campaign have the form that they must have.
 
 use super::structure::{head, value};
-use super::{CHANNELS, channel_item, find, names};
+use super::{CHANNELS, ChannelItem, channel_item, find, meant_item, names};
 use crate::domain::Channel;
 use crate::finding::{Finding, did_you_mean, list, rules};
 use crate::manifest::report::Report;
@@ -10,21 +10,17 @@ use crate::manifest::yaml::{Content, Entry, Node};
 /// Checks an item of the list of channels.
 pub(super) fn channel(item: &Node, report: &mut Report) {
     if let Some(found) = channel_item(item) {
-        let nothing = Node { content: Content::Map(Vec::new()), span: item.span.clone() };
-        let key = found.channel.name().to_owned();
-        let value = found.keys.cloned().unwrap_or(nothing);
-        let entry = Entry { key, key_span: found.name_span.clone(), value };
-        if let Some(key) = find(CHANNELS, &entry.key) {
-            super::structure::value(key, &entry, report);
-        }
-        return;
+        return channel_keys(&found, item, report);
     }
     let finding = match &item.content {
         Content::Scalar(scalar) => unknown_channel(&scalar.text),
         Content::Map(entries) => match entries.as_slice() {
             [one] => {
-                let finding = unknown_channel(&one.key);
-                return report.at(&one.key_span, finding);
+                report.at(&one.key_span, unknown_channel(&one.key));
+                if let Some(meant) = meant_item(item) {
+                    channel_keys(&meant, item, report);
+                }
+                return;
             }
             _ => crowded(entries),
         },
@@ -32,6 +28,16 @@ pub(super) fn channel(item: &Node, report: &mut Report) {
             .help("write each as `- sms: …`"),
     };
     report.at(&head(item), finding);
+}
+
+/// Checks the keys of a channel.
+fn channel_keys(found: &ChannelItem<'_>, item: &Node, report: &mut Report) {
+    let nothing = Node { content: Content::Map(Vec::new()), span: item.span.clone() };
+    let key = found.channel.name().to_owned();
+    let entry = Entry { key, key_span: found.name_span.clone(), value: found.keys.cloned().unwrap_or(nothing) };
+    if let Some(key) = find(CHANNELS, &entry.key) {
+        value(key, &entry, report);
+    }
 }
 
 /// An item that is a map of several keys: two channels, or a channel whose keys are not indented.

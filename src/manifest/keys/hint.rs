@@ -1,11 +1,15 @@
 //! What was probably meant by a key that is not known where it stands.
 
-use super::{CHANNELS, Key, Shape, find, names, protective};
+use super::{CHANNELS, Key, Mark, Shape, find, names, protective};
 use crate::finding::{did_you_mean, list};
 
 /// Words that people use for the gateway's own.
-const SYNONYMS: [(&str, &str); 18] = [
+const SYNONYMS: [(&str, &str); 22] = [
     ("text", "message"),
+    ("txt", "message"),
+    ("msg", "message"),
+    ("sign", "signature"),
+    ("sender_name", "signature"),
     ("body", "message"),
     ("content", "message"),
     ("sender", "signature"),
@@ -56,8 +60,24 @@ pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> St
 }
 
 /// The key that was probably meant by an unknown one beside it.
-pub(super) fn meant(name: &str, keys: &'static [Key]) -> Option<&'static str> {
-    synonym(name, keys).or_else(|| near(name, keys))
+pub(crate) fn meant(name: &str, keys: &'static [Key]) -> Option<&'static str> {
+    let own = |(channel, rest): (&str, &str)| {
+        let is_own = std::ptr::eq(keys, keys_of(channel));
+        is_own.then(|| find(keys, rest).map(|key| key.name)).flatten()
+    };
+    prefixed(name).and_then(own).or_else(|| synonym(name, keys)).or_else(|| near(name, keys))
+}
+
+/// Whether a key that is unknown where it stands belongs under `key`, which is missing there.
+pub(super) fn belongs_under(name: &str, key: &Key) -> bool {
+    let needs = |keys: &'static [Key]| find(keys, name).is_some_and(|key| key.mark != Mark::Optional);
+    match key.shape {
+        Shape::Map(inner) => needs(inner),
+        Shape::Channels => {
+            find(CHANNELS, name).is_some() || CHANNELS.iter().any(|channel| needs(keys_of(channel.name)))
+        }
+        _ => false,
+    }
 }
 
 /// The key with nearly that spelling, unless it would protect less.

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use super::{CHANNELS, names};
 use crate::domain::Channel;
+use crate::finding::did_you_mean;
 use crate::manifest::yaml::{Entry, Node};
 
 /// A channel with what stands under it.
@@ -13,6 +15,13 @@ pub(crate) struct ChannelItem<'n> {
     pub(crate) name_span: &'n Range<usize>,
     /// The map of its keys; nothing where a bare name stands.
     pub(crate) keys: Option<&'n Node>,
+}
+
+/// The channel that an item with an unknown name probably means.
+pub(crate) fn meant_item(item: &Node) -> Option<ChannelItem<'_>> {
+    let [Entry { key, key_span, value }] = item.entries()? else { return None };
+    let channel = Channel::from_name(did_you_mean(key, names(CHANNELS))?)?;
+    Some(ChannelItem { channel, name_span: key_span, keys: Some(value) })
 }
 
 /// The channel that an item names: `- hlr`, or a map whose one key is a channel.

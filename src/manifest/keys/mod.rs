@@ -19,8 +19,8 @@ pub(crate) use campaign::{CAMPAIGN, DATA_KEYS, HOLDOUT, SUPPRESS_FILE, VARIANT_K
 pub(crate) use channels::CHANNELS;
 use channels::PRICES;
 pub(crate) use gateway::PROFILE;
-pub(crate) use hint::is_known;
-pub(crate) use item::channel_item;
+pub(crate) use hint::{is_known, meant};
+pub(crate) use item::{ChannelItem, channel_item, meant_item};
 pub(crate) use schema::schema_of;
 pub use schema::{gateways_schema, schema};
 pub(crate) use structure::{check_root, check_whole};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::hint::{hint, meant};
+use super::hint::{belongs_under, hint, meant};
 use super::{Key, Mark, Shape, campaign::TEXT_FILE, channel_form, find, names, protective};
 use crate::domain::Amount;
 use crate::finding::{Finding, did_you_mean, list, rules};
@@ -51,7 +51,9 @@ fn required(node: &Node, owner: &Owner<'_>, keys: &'static [Key], report: &mut R
     let is_there = |key: &Key| {
         let slipped = |word: &str| stuck(word, keys).is_some_and(|(name, _)| name == key.name);
         // What was meant by an unknown key is told there, once.
-        let meant = |word: &str| find(keys, word).is_none() && meant(word, keys) == Some(key.name);
+        let meant = |word: &str| {
+            find(keys, word).is_none() && (meant(word, keys) == Some(key.name) || belongs_under(word, key))
+        };
         entries.iter().any(|entry| entry.key == key.name || slipped(&entry.key) || meant(&entry.key))
     };
     for key in keys.iter().filter(|key| key.mark == Mark::Required && !is_there(key)) {

@@ -12,7 +12,7 @@ use crate::manifest::{CampaignPath, CampaignPaths};
 /// The words of the file that `opt_out_words` names; none where it names none.
 pub(super) fn opt_out_words(section: Section<'_>, paths: &CampaignPaths, report: &mut Report) -> Option<Vec<String>> {
     let Some((name, span)) = section.typed("opt_out_words") else { return Some(Vec::new()) };
-    let LoadedFile { value, findings } = read_words(&paths.resolve(name).ok()?);
+    let LoadedFile { value, findings, .. } = read_words(&paths.resolve(name).ok()?);
     for finding in findings {
         match finding.place {
             Some(_) => report.findings.push(finding),
@@ -92,7 +92,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("words.txt");
         std::fs::write(&file, text).unwrap();
-        let LoadedFile { value, findings } = read_words(&CampaignPath::anywhere(file));
+        let LoadedFile { value, findings, .. } = read_words(&CampaignPath::anywhere(file));
         let place = |finding: &Finding| {
             let place = finding.place.clone().unwrap();
             assert!(place.source.path().ends_with("words.txt") && *finding.rule == rules::OPT_OUT_WORDS, "{finding:?}");

@@ -6,8 +6,9 @@ use super::Resolver;
 use super::carried::Carrier;
 use crate::domain::{Channel, Content, OperationKind, Text};
 use crate::finding::{Finding, rules};
-use crate::manifest::keys::{CHANNELS, channel_item};
+use crate::manifest::keys::{CHANNELS, ChannelItem, channel_item, meant_item};
 use crate::manifest::section::Section;
+use crate::manifest::yaml::{Entry, Node};
 
 /// A channel of the list with its keys.
 pub(super) struct Slot<'n> {
@@ -21,32 +22,51 @@ pub(super) struct Slot<'n> {
     pub(super) section: Section<'n>,
 }
 
+/// The channel of an item of the list, also if its name is misspelt.
+fn listed<'n>(item: &'n Node, index: usize, above: &str) -> Option<Slot<'n>> {
+    let ChannelItem { channel, name_span, keys } = channel_item(item).or_else(|| meant_item(item))?;
+    let name = item.entries().and_then(|entries| entries.first()).map_or(channel.name(), |entry| entry.key.as_str());
+    Some(Slot { path: format!("{above}channels[{index}].{name}"), channel, name_span, section: keys_of(channel, keys) })
+}
+
+/// The channel of an entry where the dashes of the list are missing.
+fn without_dash<'n>(entry: &'n Entry, above: &str) -> Option<Slot<'n>> {
+    let channel = Channel::from_name(&entry.key)?;
+    let (path, section) = (format!("{above}channels.{}", entry.key), keys_of(channel, Some(&entry.value)));
+    Some(Slot { path, channel, name_span: &entry.key_span, section })
+}
+
+/// The keys of a channel.
+fn keys_of(channel: Channel, keys: Option<&Node>) -> Section<'_> {
+    Section::new(None, CHANNELS).section(channel.name()).with(keys)
+}
+
 impl Resolver<'_> {
-    /// What is said by the `channels` of a map, which stands at this path, empty or with its dot; nothing where a channel
-    /// cannot be used, which was told.
+    /// What the `channels` of a map say, which stands at this path, empty or with its dot; nothing if there are none.
+    ///
+    /// What cannot be used is left out or has a stand-in, and is reported.
     pub(super) fn content(&mut self, root: Section<'_>, map: Section<'_>, above: &str) -> Option<Content<Text>> {
-        let items = map.value("channels")?.items()?;
-        let slots: Vec<Slot<'_>> = items
-            .iter()
-            .enumerate()
-            .filter_map(|(index, item)| {
-                let found = channel_item(item)?;
-                let name = found.channel.name();
-                let keys = Section::new(None, CHANNELS).section(name).with(found.keys);
-                let path = format!("{above}channels[{index}].{name}");
-                Some(Slot { path, channel: found.channel, name_span: found.name_span, section: keys })
-            })
-            .collect();
+        let channels = map.value("channels")?;
+        let (slots, complete) = match channels.items() {
+            Some(items) => {
+                let slots: Vec<Slot<'_>> =
+                    items.iter().enumerate().filter_map(|(index, item)| listed(item, index, above)).collect();
+                let complete = items.iter().all(|item| channel_item(item).is_some()) && !slots.is_empty();
+                (slots, complete)
+            }
+            None => (channels.entries()?.iter().filter_map(|entry| without_dash(entry, above)).collect(), false),
+        };
         let kind = self.kind(root, &slots);
-        let stages: Vec<_> = slots.iter().map(|slot| self.stage(kind, slot)).collect();
+        let stages: Vec<_> = slots.iter().filter_map(|slot| self.stage(kind, slot)).collect();
         if let Some(kind) = kind {
             self.refuse_not_carried(Carrier { kind, chosen: root.has("operation") }, &slots);
             self.refuse_two_short_links(&slots);
             self.refuse_collisions(kind, &slots);
         }
-        let complete = slots.len() == items.len() && !slots.is_empty();
-        let stages = stages.into_iter().collect::<Option<Vec<_>>>()?;
-        Some(Content { kind: kind.filter(|_| complete)?, stages })
+        self.gaps.any |= !complete || stages.len() < slots.len();
+        let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
+        let kind = self.or_stand_in(kind, || OperationKind::of(&channels));
+        Some(Content { kind, stages })
     }
 
     /// The operation that carries the channels; nothing if none can.
@@ -56,8 +76,7 @@ impl Resolver<'_> {
             if slots[..index].iter().any(|other| other.channel == slot.channel) {
                 let finding =
                     Finding::new(&rules::REPEATED_CHANNEL, format!("`{}` stands here a second time", slot.channel));
-                self.report
-                    .at(slot.name_span, finding.help("remove one of them; a channel is tried once (contract 4.3)"));
+                self.report.at(slot.name_span, finding.help("remove one of them; a channel is tried once (contract 4.3)"));
                 possible = false;
             }
             if slot.channel.facts().single && slots.len() > 1 {

@@ -22,23 +22,29 @@ impl Resolver<'_> {
             );
             return None;
         };
-        let mut chosen: Vec<(String, String)> = Vec::new();
+        let (mut chosen, mut whole): (Vec<(String, String)>, bool) = (Vec::new(), true);
         for text in texts {
             let word = text.key.trim().to_lowercase();
             if word.is_empty() || word.contains(['"', '\\']) || chosen.iter().any(|(other, _)| *other == word) {
                 let message = format!("`{}` cannot be told from the other texts, or has quotes in it", text.key);
                 let finding = Finding::new(&rules::UNKNOWN_VALUE, message);
                 self.report.at(&text.key_span, finding.help("write what stands in the column, each only once"));
-                return None;
+                whole = false;
+                continue;
             }
             let own = format!("{path}.texts.{}", text.key);
-            let Text { name, source } = self.text(own.clone(), text)?;
+            let Some(Text { name, source }) = self.text(own.clone(), text) else {
+                whole = false;
+                continue;
+            };
             // A text file that is to come is in no folder either.
             if name == own || self.folders.find(&name).is_err() {
                 self.folders.keep(name.clone(), source);
             }
             chosen.push((word, name));
         }
+        // The texts that can be read are checked all the same.
+        self.gaps.any |= !whole;
         let words = || chosen.iter().map(|(word, _)| word.as_str());
         let other = match entry
             .value
@@ -47,15 +53,20 @@ impl Resolver<'_> {
         {
             None => None,
             Some((_, word)) if words().any(|known| known == word) => Some(word),
+            Some((_, word)) if texts.iter().any(|text| text.key.trim().to_lowercase() == word) => None,
             Some((other, word)) => {
                 let finding =
                     Finding::new(&rules::UNKNOWN_VALUE, format!("`else` is `{word}`, and there is no such text"));
                 let meant = did_you_mean(&word, words()).map(|meant| format!("did you mean `{meant}`?"));
                 let help = meant.unwrap_or_else(|| format!("write one of {}", list(words())));
                 self.report.at(&other.value.span, finding.help(help));
-                return None;
+                self.gaps.any = true;
+                None
             }
         };
+        if chosen.is_empty() {
+            return None;
+        }
         Some(Text { name: path.to_owned(), source: template(&by, &chosen, other.as_deref()) })
     }
 }

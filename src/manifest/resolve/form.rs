@@ -23,7 +23,8 @@ impl Resolver<'_> {
             }
         };
         let (title, name) = (facts.title, form.name);
-        for key in form.needs.iter().filter(|key| slot.section.entry(key).is_none()) {
+        let missing = |key: &&&str| slot.section.entry(key).is_none() && !slot.section.has_misspelt(key);
+        for key in form.needs.iter().filter(missing) {
             let (message, help) = match typed {
                 Some(_) => (
                     format!("a {title} message of type `{name}` needs `{key}`"),

@@ -31,17 +31,17 @@ pub(super) use notify::notify;
 use super::campaign::{Brief, Campaign, Duplicates, default_results};
 use super::day::{Day, dated};
 use super::document::{self, FileKind};
-use super::file::{is_list, unopened_list};
+use super::file::is_list;
 use super::keys::CAMPAIGN;
 use super::recipients::Recipients;
 use super::report::{LoadedFile, Report};
 use super::section::Section;
 use super::suppress_file::{SuppressFile, suppress_files};
 use super::text_folders::TextFolders;
-use super::yaml::Node;
-use super::{CampaignPath, CampaignPaths, Places, Reach};
+use super::yaml::{Entry, Node};
+use super::{CampaignPath, CampaignPaths, Gaps, Places, Reach};
 use crate::calendar::PerDay;
-use crate::domain::{Budget, Content, Endpoint, Purpose, Text};
+use crate::domain::{Budget, Content, Endpoint, ListForm, OperationKind, Purpose, Text};
 use crate::finding::{Finding, Source, quoted, rules};
 
 pub use names::{is_slug, slug};
@@ -66,11 +66,16 @@ pub fn load_campaign_within(path: &Path, day: Day, reach: Reach) -> LoadedFile<C
         return LoadedFile::new(None, vec![Finding::new(&rules::WRONG_TYPE, message).help(help)]);
     }
     let paths = CampaignPaths::of(path, reach);
-    document::load_path(paths.file(), CAMPAIGN_FILE, |root, report| {
+    let mut loaded = document::load_path(paths.file(), CAMPAIGN_FILE, |root, report| {
         let folders = TextFolders::of(&paths);
-        let (today, columns, files) = (day.date(None), Vec::new(), BTreeMap::new());
-        Resolver { report, paths: paths.clone(), folders, columns, files, day, today }.campaign(path, root)
-    })
+        let (today, columns, files, gaps) = (day.date(None), Vec::new(), BTreeMap::new(), Gaps::default());
+        Resolver { report, paths: paths.clone(), folders, columns, files, day, today, gaps }.campaign(path, root)
+    });
+    // Each gap comes with an error; if one did not, the campaign still must not be sent.
+    if let Some(campaign) = loaded.value.take_if(|campaign: &mut Campaign| campaign.gaps.any) {
+        loaded.draft = Some(campaign);
+    }
+    loaded
 }
 
 /// Resolves one campaign; findings go into the report.
@@ -87,10 +92,12 @@ struct Resolver<'r> {
     day: Day,
     /// Its date.
     today: Date,
+    /// What stands in for what is missing or wrong.
+    gaps: Gaps,
 }
 
 impl Resolver<'_> {
-    /// The campaign; nothing where something required is missing or wrong, which was told.
+    /// The campaign, with stand-ins for what is missing or wrong, which is reported.
     fn campaign(mut self, path: &Path, tree: Node) -> Option<Campaign> {
         let root = Section::new(Some(&tree), CAMPAIGN);
         let recipients = root.section("recipients");
@@ -119,47 +126,76 @@ impl Resolver<'_> {
             content.iter().chain(variants.iter().filter_map(|variant| variant.content.as_ref())),
         );
         let notify = notify(root, &self.paths, self.report);
-        self.miss_list(recipients, source.as_ref().and_then(Recipients::file));
-        let (name, gateway) = (name?, root.text("gateway")?.to_owned());
+        self.gaps.note_names(root);
+        self.gaps.list = source.is_none() || form.is_none();
+        self.gaps.recipients = self.has_errors_within(&tree, "recipients");
+        let content = self.or_stand_in(content, || Content { kind: OperationKind::Pipeline, stages: Vec::new() });
+        let name = self.or_stand_in(name, || slug(&path.file_stem().unwrap_or_default().to_string_lossy()));
+        let file = self.paths.file().clone();
+        let results = self.or_stand_in(results, || default_results(&file, &name));
         Some(Campaign {
-            results: results?,
-            receipts: root.parsed("receipts")?,
+            results,
+            receipts: self.or_default(root, |root| root.parsed("receipts"))?,
             brief: Brief {
                 name,
                 edition,
-                purpose: purpose(root, content.as_ref())?,
-                gateway,
-                endpoint: endpoint(root)?,
+                purpose: self.or_default(root, |root| purpose(root, &content))?,
+                gateway: self.or_default(root, |root| root.text("gateway"))?.to_owned(),
+                endpoint: self.or_default(root, endpoint)?,
                 timezone,
                 columns,
                 region,
-                duplicates: duplicates(recipients)?,
-                max_invalid: recipients.parsed("max_invalid")?,
+                duplicates: self.or_default(recipients, duplicates)?,
+                max_invalid: self.or_default(recipients, |recipients| recipients.parsed("max_invalid"))?,
                 condition: condition(recipients),
                 exclude: recipients::exclude(recipients),
-                may_be_empty: recipients.text("empty")? == "ok",
+                may_be_empty: self.or_default(recipients, |recipients| recipients.text("empty"))? == "ok",
                 vars,
                 tables: data.iter().map(|table| table.name.clone()).collect(),
-                content: content?,
+                content,
                 variants,
                 holdout,
             },
-            recipients: source?,
-            form: form?,
+            recipients: self.or_stand_in(source, || Recipients::StandardInput),
+            form: self.or_stand_in(form, ListForm::default),
             suppress,
             data,
             schedule,
-            window: window?,
-            until: until?,
+            window: self.or_stand_in(window, || None),
+            until: self.or_stand_in(until, || None),
             today: self.today,
             notify,
-            delivery: delivery::delivery(root.section("delivery"))?,
+            delivery: self.or_default(root.section("delivery"), delivery::delivery)?,
             limits: limits(root.section("limits")),
             per_day,
             file: path.to_owned(),
             folders: self.folders,
             places: Places::new(self.report.source.clone(), tree, self.files),
+            gaps: self.gaps,
         })
+    }
+}
+
+impl Resolver<'_> {
+    /// A value, or what stands in for it.
+    fn or_stand_in<T>(&mut self, value: Option<T>, stand_in: impl FnOnce() -> T) -> T {
+        self.gaps.any |= value.is_none();
+        value.unwrap_or_else(stand_in)
+    }
+
+    /// What a map says, or what holds if its keys are not there.
+    fn or_default<'n, T>(&mut self, section: Section<'n>, read: impl Fn(Section<'n>) -> Option<T>) -> Option<T> {
+        let value = read(section);
+        self.gaps.any |= value.is_none();
+        value.or_else(|| read(section.with(None)))
+    }
+
+    /// Whether something is wrong with a key of the top or with what stands under it.
+    fn has_errors_within(&self, tree: &Node, key: &str) -> bool {
+        let Some(Entry { key_span, value, .. }) = tree.get(key) else { return true };
+        let within = key_span.start..value.span.end.max(key_span.end);
+        let errors = self.report.findings.iter().filter(|finding| finding.is_error());
+        errors.filter_map(|finding| finding.place.as_ref()).any(|place| within.contains(&place.span.start))
     }
 }
 
@@ -229,17 +265,6 @@ impl Resolver<'_> {
         suppress_files(recipients, "recipients", path, |section| this.borrow_mut().region(section))
     }
 
-    /// Tells of a list that is not there beside all else that is wrong; without anything else whoever opens it tells.
-    fn miss_list(&mut self, recipients: Section<'_>, list: Option<&CampaignPath>) {
-        let (Some((_, span)), Some(list)) = (recipients.typed("file"), list) else { return };
-        if !matches!(self.day, Day::Coming(_))
-            && let Err(error) = list.open()
-            && self.report.findings.iter().any(Finding::is_error)
-        {
-            self.report.at(span, unopened_list(list.path(), &error));
-        }
-    }
-
     /// Tells that rows in doubt are never sent again by a rule where that could harm.
     fn refuse_resending<'c>(&mut self, root: Section<'_>, mut contents: impl Iterator<Item = &'c Content<Text>>) {
         let delivery = root.section("delivery");
@@ -275,10 +300,10 @@ fn condition(recipients: Section<'_>) -> Option<Text> {
 }
 
 /// What the messages are for, which follows from what they are unless the campaign says it.
-fn purpose(root: Section<'_>, content: Option<&Content<Text>>) -> Option<Purpose> {
+fn purpose(root: Section<'_>, content: &Content<Text>) -> Option<Purpose> {
     match root.typed("purpose") {
         Some((name, _)) => Purpose::from_name(name),
-        None => Some(content?.purpose()),
+        None => Some(content.purpose()),
     }
 }
 

@@ -87,7 +87,11 @@ impl Resolver<'_> {
                 let finding = Finding::new(&rules::NAME_CLASH, message).help("give one of them another name");
                 self.report.at(&entry.key_span, finding);
             }
-            let Some(scalar) = entry.value.scalar() else { continue };
+            let Some(scalar) = entry.value.scalar() else {
+                vars.push((entry.key.clone(), String::new()));
+                self.gaps.any = true;
+                continue;
+            };
             self.refuse_cut("vars", &entry.value);
             if scalar.text.contains("{{") || scalar.text.contains("{%") {
                 let finding =

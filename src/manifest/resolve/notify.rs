@@ -19,8 +19,9 @@ pub(in crate::manifest) fn notify(root: Section<'_>, paths: &CampaignPaths, repo
     }
     let way = match (has("url"), has("command")) {
         (true, false) => {
-            let url = key_source(section.value("url")?, "url", paths, report)?.resolved_from_root();
-            NotifyWay::Post { url, form: form(section, report)?, local: section.parsed("local")? }
+            let url = key_source(section.value("url")?, "url", paths, report);
+            let form = form(section, report);
+            NotifyWay::Post { url: url?.resolved_from_root(), form: form?, local: section.parsed("local")? }
         }
         (false, true) => NotifyWay::Command(words(section, paths)),
         (both, _) => {

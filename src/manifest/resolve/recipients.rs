@@ -35,9 +35,17 @@ const CONDITIONAL_HEADERS: [&str; 7] =
 impl Resolver<'_> {
     /// Where the list comes from; nothing where that is missing or wrong, which was told.
     pub(super) fn recipients(&mut self, section: Section<'_>) -> Option<Recipients> {
-        let mut named = SOURCES.into_iter().filter(|(key, _)| section.has(key));
-        let ((source, own), None) = (named.next()?, named.next()) else { return None };
-        self.refuse_strangers(section, source, own);
+        let named: Vec<_> = SOURCES.into_iter().filter(|(key, _)| section.has(key)).collect();
+        if let [(source, own)] = named.as_slice() {
+            self.refuse_strangers(section, source, own);
+            return self.source(section, source);
+        }
+        // Which of several sources is meant is unknown, but each is checked.
+        named.iter().for_each(|(source, _)| drop(self.source(section, source)));
+        None
+    }
+
+    fn source(&mut self, section: Section<'_>, source: &str) -> Option<Recipients> {
         match source {
             "run" => self.past_people(section).map(Recipients::Run),
             "url" => self.list_url(section).map(Recipients::Url),
@@ -71,28 +79,11 @@ impl Resolver<'_> {
 
     fn list_url(&mut self, section: Section<'_>) -> Option<ListUrl> {
         let (text, span) = section.typed("url")?;
-        let mut refuse = |message: &str, help: &str| {
-            self.report.at(span, Finding::new(&rules::LIST_ADDRESS, message.to_owned()).help(help.to_owned()));
-            None
-        };
-        let Ok(url) = Url::parse(&with_date(text, self.today)) else {
-            return refuse("`url` is not an address", "write it like `https://crm.example/people.csv`");
-        };
-        if !url.username().is_empty() || url.password().is_some() {
-            return refuse(
-                "`url` holds a user or a password",
-                "write `headers: { Authorization: { env: NAME } }` instead",
-            );
-        }
-        let host = url.host_str().unwrap_or_default();
-        match url.scheme() {
-            "https" => {}
-            "http" if is_loopback(host) => {}
-            "http" => return refuse("plain `http` would bring people's numbers unprotected", "write `https://`"),
-            _ => return refuse("`url` must begin with `https://`", "name a program under `command` for anything else"),
-        }
+        let url = safe_address(&with_date(text, self.today)).map_err(|(message, help)| {
+            self.report.at(span, Finding::new(&rules::LIST_ADDRESS, message).help(help));
+        });
         let headers = section.value("headers").and_then(Node::entries).unwrap_or_default();
-        let mut resolved = Vec::new();
+        let mut resolved = Some(Vec::new());
         for entry in headers {
             let name = entry.key.trim().to_owned();
             if reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_err() {
@@ -118,11 +109,19 @@ impl Resolver<'_> {
                     continue;
                 }
                 Some(scalar) => HeaderText::Plain(scalar.text.clone()),
-                None => HeaderText::Secret(self.secret(&entry.value, &name)?),
+                None => match self.secret(&entry.value, &name) {
+                    Some(secret) => HeaderText::Secret(secret),
+                    None => {
+                        resolved = None;
+                        continue;
+                    }
+                },
             };
-            resolved.push((name, text));
+            if let Some(resolved) = &mut resolved {
+                resolved.push((name, text));
+            }
         }
-        Some(ListUrl { url, headers: resolved, timeout: timeout(section)? })
+        Some(ListUrl { url: url.ok()?, headers: resolved?, timeout: timeout(section)? })
     }
 
     fn list_command(&mut self, section: Section<'_>) -> Option<ListCommand> {
@@ -190,6 +189,22 @@ fn past_people(run: &str, states: Option<&Node>) -> Option<PastPeople> {
     let words = states.items().unwrap_or(one).iter().filter_map(|word| word.scalar());
     let states: Vec<State> = words.flat_map(|word| State::meant_by(word.text.trim())).collect();
     (!states.is_empty()).then(|| PastPeople { run: run.to_owned(), states })
+}
+
+/// The address of a list, or why it is refused and what to write.
+fn safe_address(text: &str) -> Result<Url, (&'static str, &'static str)> {
+    let Ok(url) = Url::parse(text) else {
+        return Err(("`url` is not an address", "write it like `https://crm.example/people.csv`"));
+    };
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(("`url` holds a user or a password", "write `headers: { Authorization: { env: NAME } }` instead"));
+    }
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_loopback(url.host_str().unwrap_or_default()) => Ok(url),
+        "http" => Err(("plain `http` would bring people's numbers unprotected", "write `https://`")),
+        _ => Err(("`url` must begin with `https://`", "name a program under `command` for anything else")),
+    }
 }
 
 fn timeout(section: Section<'_>) -> Option<Duration> {

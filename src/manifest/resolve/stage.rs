@@ -8,11 +8,11 @@ use crate::manifest::value::Seconds;
 use crate::manifest::yaml::Entry;
 
 impl Resolver<'_> {
-    /// The stage of a channel in an operation of `kind`; nothing where a key is missing or wrong.
+    /// The stage of a channel in an operation of `kind`, with stand-ins for what is missing or wrong.
     pub(super) fn stage(&mut self, kind: Option<OperationKind>, slot: &Slot<'_>) -> Option<Stage<Text>> {
         let facts = slot.channel.facts();
         let form = self.form(kind, slot);
-        let mut values = Some(Values::new(self.extra(slot)));
+        let mut values = Values::new(self.extra(slot));
         for field in facts.fields {
             self.require(kind, slot, field);
             let value = match field.kind {
@@ -21,7 +21,10 @@ impl Resolver<'_> {
                     self.refuse_other_words(slot, field, words);
                     self.slot_text(slot, field)
                 }
-                FieldKind::Form(_) => form.map(|form| Value::Word(form.name)),
+                FieldKind::Form(_) => {
+                    self.gaps.any |= form.is_none();
+                    form.or(facts.forms.first()).map(|form| Value::Word(form.name))
+                }
                 FieldKind::Word(words) => {
                     let typed = slot.section.typed(field.key);
                     typed.and_then(|(typed, _)| words.iter().find(|word| **word == typed)).map(|word| Value::Word(word))
@@ -31,20 +34,27 @@ impl Resolver<'_> {
                 }
                 FieldKind::Number { .. } => slot.section.parsed(field.key).map(Value::Number),
                 FieldKind::Flag => slot.section.parsed(field.key).map(Value::Flag),
-                FieldKind::Cards { .. } => match self.cards(slot, field) {
-                    Some(cards) => Some(Value::Cards(cards)),
-                    None => {
-                        values = None;
-                        continue;
-                    }
-                },
+                FieldKind::Cards { .. } => Some(Value::Cards(self.cards(slot, field))),
                 FieldKind::Extra => None,
             };
-            if let (Some(values), Some(value)) = (&mut values, value) {
+            if let Some(value) = value.or_else(|| self.stand_in(field)) {
                 values.set(field, value);
             }
         }
-        Stage::of(slot.channel, values?)
+        Stage::of(slot.channel, values)
+    }
+
+    /// The value of a key that a channel always has, if the file gives it none.
+    fn stand_in(&mut self, field: &Field) -> Option<Value<Text>> {
+        let value = match field.kind {
+            FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) if field.need == Need::Always => {
+                Value::Text(Text::stand_in())
+            }
+            FieldKind::Number { .. } => Value::Number(field.default?.parse().ok()?),
+            _ => return None,
+        };
+        self.gaps.any = true;
+        Some(value)
     }
 
     /// The text under a key of a channel.
@@ -60,7 +70,7 @@ impl Resolver<'_> {
             (Need::OutsidePipeline(why), Some(kind)) if kind != OperationKind::Pipeline => why,
             _ => return,
         };
-        if slot.section.entry(field.key).is_none() {
+        if slot.section.entry(field.key).is_none() && !slot.section.has_misspelt(field.key) {
             let finding = Finding::new(&rules::MISSING_KEY, format!("`{}` needs `{}`", slot.channel, field.key));
             self.report.at(slot.name_span, finding.help(format!("add `{}`: {why}", field.key)));
         }
@@ -78,8 +88,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The cards under a key; nothing where one is not complete.
-    fn cards(&mut self, slot: &Slot<'_>, field: &Field) -> Option<Vec<Card<Text>>> {
+    /// The cards under a key, with stand-ins for what is missing or wrong.
+    fn cards(&mut self, slot: &Slot<'_>, field: &Field) -> Vec<Card<Text>> {
         let cards = slot.section.value(field.key).and_then(|node| node.items()).unwrap_or_default();
         let texts = cards.iter().enumerate().map(|(index, card)| {
             let path = format!("{}.{}[{index}]", slot.path, field.key);
@@ -88,9 +98,9 @@ impl Resolver<'_> {
                 self.text(format!("{path}.{key}"), entry)
             };
             let [caption, image, url, button] = Card::<()>::FIELDS.map(|field| text(field.key));
-            Some(Card { caption, image: image?, url: url?, button: button? })
+            let [image, url, button] = [image, url, button].map(|text| self.or_stand_in(text, Text::stand_in));
+            Card { caption, image, url, button }
         });
-        // Every card is read before the first that is incomplete ends the reading.
-        texts.collect::<Vec<_>>().into_iter().collect()
+        texts.collect()
     }
 }

@@ -5,6 +5,7 @@ use crate::domain::{Content, Text};
 use crate::finding::{Finding, rules};
 use crate::manifest::keys::{HOLDOUT, VARIANT_KEYS};
 use crate::manifest::section::Section;
+use crate::manifest::value::Share;
 use crate::manifest::variant::{Holdout, VARIANT, Variant};
 use crate::manifest::yaml::Entry;
 
@@ -12,7 +13,7 @@ use crate::manifest::yaml::Entry;
 const LONGEST: usize = 64;
 
 impl Resolver<'_> {
-    /// The variants; none where there are none, or where one is wrong, which was told.
+    /// The variants, with stand-ins for what is missing or wrong, which is reported.
     pub(super) fn variants(
         &mut self,
         root: Section<'_>,
@@ -35,30 +36,33 @@ impl Resolver<'_> {
                 Finding::new(&rules::STANDS_ALONE, format!("`{kind}` says nothing that variants could differ in"));
             self.report.at(&entry.key_span, finding.help("remove `variants`"));
         }
-        let Some(variants) = variants.into_iter().collect::<Option<Vec<_>>>() else { return Vec::new() };
-        self.whole(root, entry, &variants);
+        if entries.iter().all(|entry| share(entry).is_some()) {
+            self.whole(root, entry, &variants);
+        }
         variants
     }
 
-    fn variant(&mut self, root: Section<'_>, entry: &Entry, columns: &[(String, String)]) -> Option<Variant> {
-        let name = self.group_name(entry.key.as_str(), &entry.key_span, "a variant")?;
+    fn variant(&mut self, root: Section<'_>, entry: &Entry, columns: &[(String, String)]) -> Variant {
+        let name = self.group_name(entry.key.as_str(), &entry.key_span, "a variant");
+        let name = self.or_stand_in(name, || entry.key.clone());
         let section = Section::new(Some(&entry.value), VARIANT_KEYS);
-        let share = section.parsed("share")?;
+        let share = self.or_stand_in(share(entry), || Share::WHOLE);
         let vars = self.vars(section, columns);
         let path = format!("variants.{name}.");
         let content = match section.entry("channels") {
             Some(_) => {
-                let content = self.content(root, section, &path)?;
-                if content.kind.is_single() {
-                    let message = format!("`{}` cannot be a variant of a message", content.kind);
+                let content = self.content(root, section, &path);
+                self.gaps.any |= content.is_none();
+                if let Some(kind) = content.as_ref().map(|content| content.kind).filter(|kind| kind.is_single()) {
+                    let message = format!("`{kind}` cannot be a variant of a message");
                     let finding = Finding::new(&rules::STANDS_ALONE, message).help("give it a campaign of its own");
                     self.report.at(&entry.key_span, finding);
                 }
-                Some(content)
+                content
             }
             None => None,
         };
-        Some(Variant { name, share, content, vars })
+        Variant { name, share, content, vars }
     }
 
     /// Tells shares that are not the whole of the people.
@@ -95,6 +99,11 @@ impl Resolver<'_> {
         self.report.at(span, finding.help("use letters, digits, `-` and `_`, as in `a` or `short-text`"));
         None
     }
+}
+
+/// The share that a variant says.
+fn share(entry: &Entry) -> Option<Share> {
+    Section::new(Some(&entry.value), VARIANT_KEYS).parsed("share")
 }
 
 fn holdout(root: Section<'_>) -> Option<Holdout> {

@@ -142,14 +142,22 @@ impl<'s> Reader<'s, '_> {
     fn map(&mut self, start: Range<usize>, depth: usize) -> Result<Node, Fatal> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut seen: HashSet<String> = HashSet::new();
+        let mut is_template = false;
         loop {
             let (event, span) = self.next()?;
             if event == Event::MappingEnd {
                 let end = end(&span, entries.last().map(|entry| &entry.value.span), &start);
-                return Ok(Node { content: Content::Map(entries), span: start.start..end });
+                let span = start.start..end;
+                // The text that the author meant is read as one, so that its own mistakes are found at once.
+                let content = match self.report.source.text().get(span.clone()).filter(|_| is_template) {
+                    Some(text) => Content::Scalar(Scalar { text: text.to_owned(), style: Style::Plain }),
+                    None => Content::Map(entries),
+                };
+                return Ok(Node { content, span });
             }
             let key = self.build(event, span, depth + 1)?;
             let value = self.node(depth + 1)?;
+            is_template |= key.scalar().is_none() && self.report.source.text()[start.start..].starts_with("{{");
             let Some(name) = self.key(&key, &start) else { continue };
             if seen.insert(name.clone()) {
                 entries.push(Entry { key: name, key_span: key.span, value });
