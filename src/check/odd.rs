@@ -126,7 +126,7 @@ impl Watch {
             match question.asked {
                 Asked::Whether if !whether.contains(&column) => whether.push(column),
                 Asked::IsText(text) => comparisons.push(Comparison { column, name: question.name, text }),
-                Asked::Whether | Asked::IsBool(_) | Asked::IsNumber => {}
+                Asked::Whether | Asked::IsBool(_) | Asked::IsNumber(_) => {}
             }
         }
         let columns = recipe.columns_of_texts().into_iter().filter(|column| *column != recipe.phone_column).collect();

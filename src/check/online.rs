@@ -119,8 +119,13 @@ impl Cost {
 /// `today` is the date that texts see. A name that depends on the row is not judged here.
 #[must_use]
 pub fn signatures(brief: &Brief, places: &Places, today: &str) -> Vec<Signature> {
-    let names =
-        Names { vars: brief.vars.clone(), campaign: brief.name.clone(), today: today.to_owned(), ..Names::default() };
+    let names = Names {
+        vars: brief.vars.clone(),
+        campaign: brief.name.clone(),
+        today: today.to_owned(),
+        language: brief.language(),
+        ..Names::default()
+    };
     let constant = |stage: &Stage<Text>| {
         let texts = stage.texts().filter(|_| stage.channel().facts().senders_listed);
         let (_, text) = texts.into_iter().find(|(field, _)| field.key == "signature")?;

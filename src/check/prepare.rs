@@ -66,7 +66,8 @@ pub fn prepare<R: Read>(
     match (reader, compiled) {
         (Some(reader), Ok(CompiledTexts { arms, edition, tables, condition })) => {
             let (allotment, phone_column) = (brief.allotment(), reader.header().phone());
-            let recipe = Recipe { arms, allotment, condition, tables, phone_column, region: brief.region };
+            let (region, places) = (brief.region, texts.places.cloned());
+            let recipe = Recipe { arms, allotment, condition, tables, phone_column, region, places };
             Ok(CompiledCampaign { reader, recipe, edition })
         }
         (reader, _) => Err(Unprepared { findings, has_rows: reader.is_some() }),
@@ -92,7 +93,8 @@ fn compile_texts(
 ) -> Result<CompiledTexts, Vec<TextProblem>> {
     let (vars, campaign, today) = (brief.vars.clone(), brief.name.clone(), today.to_owned());
     let NamedColumns { headers, names } = columns.cloned().unwrap_or_default();
-    let names = Names { headers, names, vars, campaign, today, ..Names::default() };
+    let language = brief.language();
+    let names = Names { headers, names, vars, campaign, today, language, ..Names::default() };
     let edition = brief.edition.as_ref().map(|edition| render_constant(edition, &names)).transpose();
     let tables = load_tables(&brief.tables, load);
     let lost: Vec<String> = match &tables {
@@ -150,7 +152,8 @@ fn arms(
 #[must_use]
 pub fn edition(brief: &Brief, today: &str) -> Option<String> {
     let (vars, campaign) = (brief.vars.clone(), brief.name.clone());
-    let names = Names { vars, campaign, today: today.to_owned(), ..Names::default() };
+    let (today, language) = (today.to_owned(), brief.language());
+    let names = Names { vars, campaign, today, language, ..Names::default() };
     brief.edition.as_ref().and_then(|edition| render_constant(edition, &names).ok())
 }
 

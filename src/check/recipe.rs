@@ -7,7 +7,10 @@ use std::sync::Arc;
 use crate::audience::{Number, RecordRef, parse_number};
 use crate::domain::{Allotment, Content, Phone, Region, TextSource};
 use crate::ledger::State;
-use crate::message::{Condition, EmptyUseFinder, FilledMessage, Marker, Messages, Renderer, Sieve, Table};
+use crate::manifest::Places;
+use crate::message::{
+    Condition, EmptyUseFinder, FilledMessage, Invalid, Marker, Messages, Renderer, Sieve, Table, TextProblem,
+};
 
 /// Why a row is skipped that `where` does not mean.
 pub const FILTERED: &str = "filtered";
@@ -26,6 +29,8 @@ pub struct Recipe {
     pub(super) phone_column: usize,
     /// The region of national numbers.
     pub(super) region: Option<Region>,
+    /// Where its texts stand; nothing for a frozen run.
+    pub(super) places: Option<Places>,
 }
 
 /// A recipe at work, with buffers of its own.
@@ -53,15 +58,34 @@ pub struct Uncomposed {
     pub state: State,
     /// Why.
     pub reason: Cow<'static, str>,
+    /// The part of a text that fails with the row, if one does.
+    pub problem: Option<Box<TextProblem>>,
 }
 
 impl Uncomposed {
     fn invalid(why: impl ToString) -> Self {
-        Self { state: State::Invalid, reason: why.to_string().into() }
+        Self { state: State::Invalid, reason: why.to_string().into(), problem: None }
     }
 }
 
 impl Recipe {
+    /// Why a row has no message, with the place of a text that fails in the file that its author knows.
+    fn uncomposed(&self, invalid: Invalid) -> Uncomposed {
+        let Invalid::Fails(problem) = invalid else { return Uncomposed::invalid(invalid) };
+        let place = self
+            .places
+            .as_ref()
+            .and_then(|places| places.of_text(&problem.text, (problem.line, problem.column), problem.length));
+        let reason = match place {
+            Some(place) => {
+                let (file, line, column) = (place.source.path().display(), place.line(), place.column());
+                format!("{} ({file}:{line}:{column})", problem.message)
+            }
+            None => Invalid::Fails(problem.clone()).to_string(),
+        };
+        Uncomposed { problem: Some(problem), ..Uncomposed::invalid(reason) }
+    }
+
     /// One that composes; make one for a run or a thread, not one for a row.
     #[must_use]
     pub fn composer(&self) -> Composer<'_> {
@@ -122,16 +146,16 @@ impl Composer<'_> {
     /// # Errors
     /// Why it has none. Who is not meant is not looked at any further.
     pub fn compose(&mut self, record: RecordRef<'_>) -> Result<Composed<'_>, Uncomposed> {
-        let cell = |column| record.fields.get(column);
+        let (recipe, cell) = (self.recipe, |column| record.fields.get(column));
         if let Some(sieve) = &mut self.sieve
-            && !sieve.is_meant(record.row, cell).map_err(Uncomposed::invalid)?
+            && !sieve.is_meant(record.row, cell).map_err(|invalid| recipe.uncomposed(invalid))?
         {
-            return Err(Uncomposed { state: State::Skipped, reason: FILTERED.into() });
+            return Err(Uncomposed { state: State::Skipped, reason: FILTERED.into(), problem: None });
         }
-        let Recipe { phone_column, region, allotment, .. } = self.recipe;
+        let Recipe { phone_column, region, allotment, .. } = recipe;
         let number = parse_number(cell(*phone_column), *region).map_err(Uncomposed::invalid)?;
         let arm = allotment.variant(number.phone);
-        let message = self.renderers[arm].render(record.row, cell).map_err(Uncomposed::invalid)?;
+        let message = self.renderers[arm].render(record.row, cell).map_err(|invalid| recipe.uncomposed(invalid))?;
         Ok(Composed { number, arm, message })
     }
 }

@@ -12,7 +12,7 @@ use super::empty_cells::{EmptyCells, EmptyUses};
 use super::odd::{Comparison, Odd, OddRowsByColumn, Watch, take_in};
 use super::opted_out_cells::OptedOutCells;
 use super::parallel::{cores, ordered};
-use super::prepare::CompiledCampaign;
+use super::prepare::{CompiledCampaign, finding};
 use super::recipe::{Composed, Composer, Uncomposed};
 use super::rules;
 use super::zones::Zones;
@@ -20,8 +20,8 @@ use crate::audience::{Chunk, Number, Seen, holds_a_row};
 use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage, costly_characters, sms_text};
 use crate::finding::Finding;
 use crate::ledger::{CANCELLED_EARLIER, CAPPED, LeftOut, NumberSet, OPTED_OUT, State, StateCounts};
-use crate::manifest::{Brief, Duplicates};
-use crate::message::{EmptyUse, EmptyUseFinder, FilledMessage};
+use crate::manifest::{Brief, Duplicates, Places};
+use crate::message::{EmptyUse, EmptyUseFinder, FilledMessage, TextProblem};
 
 /// Why a row is skipped whose number has a message already.
 pub const ALREADY_SENT: &str = "already sent";
@@ -87,6 +87,8 @@ pub struct Survey {
     pub rows: RoaringBitmap,
     /// The rows that are never sent, with the reason.
     pub left_out: LeftOut,
+    /// What is wrong with a text, by the reason for which rows are invalid.
+    pub failing: BTreeMap<String, Finding>,
     /// Parts of the messages to be sent, as computed here: those of the SMS, one for a message without an SMS.
     pub parts: u64,
     /// The rows that are to be sent to, by their variant and the parts of their SMS.
@@ -280,7 +282,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
         Some(finding) => Err(vec![finding]),
         None => {
             let empty = tally.empty.cells(&recipe.empty_use_finders());
-            tally.finish(terms.brief, (columns, empty), watch.unpassed())
+            tally.finish(terms.brief, (columns, empty, recipe.places.as_ref()), watch.unpassed())
         }
     }
 }
@@ -313,6 +315,7 @@ struct Tally {
     rows: RoaringBitmap,
     seen: Seen,
     left_out: LeftOut,
+    failing: BTreeMap<String, TextProblem>,
     by_size: RowsBySize,
     empty: EmptyUses,
     costly: BTreeMap<Vec<char>, CostlyRows>,
@@ -334,8 +337,11 @@ impl Tally {
         self.rows.insert(row.get());
         let Sendable { phone, arm, sms_parts, costly, landline, empty, odd, held_out } = match examined {
             Ok(examined) => examined,
-            Err(Uncomposed { state, reason }) => {
+            Err(Uncomposed { state, reason, problem }) => {
                 self.left_out.insert(row, state, &reason);
+                if let Some(problem) = problem {
+                    self.failing.entry(reason.into_owned()).or_insert(*problem);
+                }
                 return None;
             }
         };
@@ -371,7 +377,7 @@ impl Tally {
     fn finish(
         self,
         brief: &Brief,
-        (columns, empty): (Vec<Column>, Vec<EmptyCells>),
+        (columns, empty, places): (Vec<Column>, Vec<EmptyCells>, Option<&Places>),
         unpassed: Vec<(usize, Comparison)>,
     ) -> Result<Survey, Vec<Finding>> {
         let parts = self.by_size.iter().map(|(size, rows)| size.parts() * rows.len()).sum();
@@ -380,6 +386,7 @@ impl Tally {
             last_row: self.rows.max().map_or(Row::HEADER, Row::new),
             rows: self.rows,
             left_out: self.left_out,
+            failing: self.failing.into_iter().map(|(reason, problem)| (reason, finding(problem, places))).collect(),
             parts,
             by_size: self.by_size,
             empty,

@@ -91,6 +91,7 @@ impl FrozenInputs {
             timezone,
             columns,
             region,
+            language,
             duplicates,
             max_invalid,
             condition,
@@ -114,6 +115,7 @@ impl FrozenInputs {
         note(*edition != now.edition, "`edition`");
         note(*columns != now.columns, "`recipients.columns`");
         note(*region != now.region, "`recipients.region`");
+        note(*language != now.language, "`language`");
         note(*duplicates != now.duplicates, "`recipients.duplicates`");
         note(*max_invalid != now.max_invalid, "`recipients.max_invalid`");
         note(*condition != now.condition, "`recipients.where`");

@@ -118,6 +118,7 @@ impl SingleKind {
             timezone: None,
             columns: Vec::new(),
             region: None,
+            language: None,
             duplicates: Duplicates::Allow,
             max_invalid: Share::WHOLE,
             // Whoever drew the first row may not have begun yet.

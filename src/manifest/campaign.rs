@@ -16,7 +16,7 @@ use super::{
     TextFolders, Until, Variant, WindowZone,
 };
 use crate::calendar::{PerDay, Schedule};
-use crate::domain::{Budget, Cap, Content, Endpoint, ListForm, Purpose, Region, Text};
+use crate::domain::{Budget, Cap, Content, Endpoint, Language, ListForm, Purpose, Region, Text};
 
 /// The name of the built-in gateway: the sandbox, in-process.
 pub const SANDBOX: &str = "sandbox";
@@ -84,6 +84,9 @@ pub struct Brief {
     pub columns: Vec<(String, String)>,
     /// The region of national numbers.
     pub region: Option<Region>,
+    /// The language in which texts write amounts and dates; nothing for that of the region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
     /// What becomes of a repeated number.
     pub duplicates: Duplicates,
     /// The part of the rows that may be invalid.
@@ -232,6 +235,12 @@ impl Brief {
     #[must_use]
     pub fn is_rehearsal(&self) -> bool {
         self.gateway == SANDBOX
+    }
+
+    /// The language in which its texts write amounts and dates.
+    #[must_use]
+    pub fn language(&self) -> Language {
+        self.language.or_else(|| self.region.map(Language::of_region)).unwrap_or_default()
     }
 
     /// The zone of its `timezone`.

@@ -101,6 +101,10 @@ impl Settings<'_> {
         let (value, origin) = match path.as_str() {
             "name" => (brief.name.as_str().into(), Origin::Follows("the name of the file")),
             "purpose" => (brief.purpose.name().into(), Origin::Follows("the channels")),
+            "language" if brief.region.is_some() => {
+                (brief.language().code().into(), Origin::Follows("the region of the numbers"))
+            }
+            "language" => (brief.language().code().into(), Origin::Default),
             "results" => (results.display().to_string().into(), Origin::Follows("the campaign's name")),
             _ => match key.default {
                 Some(default) => (plain(default), Origin::Default),

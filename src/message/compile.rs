@@ -16,7 +16,8 @@ use super::metered_text::{MeteredText, MeteredTexts, key, place_of};
 use super::names::{Names, Reach};
 use super::problem::{TextProblem, in_order};
 use super::refused::refused;
-use super::render::fill;
+use super::regional::LANGUAGE;
+use super::render::{failing, fill};
 use super::segments::Segments;
 use super::words;
 use crate::domain::{Content, Text};
@@ -71,7 +72,7 @@ pub fn render_constant(text: &Text, names: &Names) -> Result<String, Vec<TextPro
     let mut buffer = Vec::new();
     fill(&compiled.tera, &key(0), &context(names, &compiled.needs), &mut buffer).map_err(|error| {
         let span = place_of(&error, &compiled.metered).map_or(0..0, |(_, span)| span);
-        vec![TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, words::runtime(error.kind()))]
+        vec![failing(error.kind(), text, span, &|_| false)]
     })
 }
 
@@ -131,7 +132,7 @@ fn with_templates(metered: &MeteredTexts) -> Result<Tera, Vec<TextProblem>> {
     let added = tera.add_raw_templates(sources).map_err(|error| {
         let first = || metered.values().next().map(|first| (&first.text, 0..0));
         let place = place_of(&error, metered).or_else(first);
-        let message = words::runtime(error.kind());
+        let message = words::refusal(error.kind());
         let problem =
             |(text, span): (&Text, _)| TextProblem::new(&text.name, &text.source, span, &rules::TEXT_SYNTAX, message);
         place.map(problem).into_iter().collect::<Vec<_>>()
@@ -144,6 +145,7 @@ pub(super) fn context(names: &Names, needs: &Needs) -> Context {
     let mut context = Context::new();
     context.insert_value("campaign", Value::from(names.campaign.as_str()));
     context.insert_value("today", Value::from(names.today.as_str()));
+    context.insert_value(LANGUAGE, Value::from(names.language.code()));
     for (name, value) in needs.vars.iter().filter_map(|&index| names.vars.get(index)) {
         context.insert_value(name.clone(), Value::from(value.as_str()));
     }

@@ -9,7 +9,7 @@ use super::metered_text::key;
 use super::names::{Meaning, Names, Reach};
 use super::problem::TextProblem;
 use super::reading::{Asked, Question, simple_questions};
-use super::render::{Invalid, fill, invalid};
+use super::render::{Invalid, fill, invalid_in};
 use crate::domain::{Row, Text};
 use crate::finding::rules;
 
@@ -86,9 +86,10 @@ impl Sieve<'_> {
             Ok(answer) if answer == "true" => Ok(true),
             Ok(answer) if answer == "false" => Ok(false),
             Ok(_) => Err(Invalid::NoAnswer { text: name.clone() }),
-            Err(error) => Err(match invalid(&error, name, &compiled.metered) {
-                Invalid::Fails { text, line, column, reason } => {
-                    Invalid::Fails { text, line, column: column_in_expression(line, column), reason }
+            Err(error) => Err(match invalid_in(&error, name, (&compiled.metered, cells)) {
+                Invalid::Fails(mut problem) => {
+                    problem.column = column_in_expression(problem.line, problem.column);
+                    Invalid::Fails(problem)
                 }
                 other => other,
             }),
@@ -124,14 +125,13 @@ fn misreadings(whole: &Text, names: &Names) -> Vec<TextProblem> {
                 format!("`{name}` is never `{word}`: a cell is text"),
                 format!("write `{name} == \"{word}\"`, with the text as it stands in the list"),
             ),
-            Asked::IsNumber => (
-                format!("`{name}` is a text and no number"),
-                format!("write `{name} | int` for whole numbers, or `{name} | float`"),
-            ),
+            Asked::IsNumber(written) => {
+                (format!("`{name}` is text and is compared with a number"), format!("write `{written}`"))
+            }
         };
         Some(TextProblem::new(&whole.name, &whole.source, span, &rules::CONDITION, message).help(help))
     };
-    simple_questions(expression).into_iter().filter(is_column).filter_map(problem).collect()
+    simple_questions(expression, &whole.source).into_iter().filter(is_column).filter_map(problem).collect()
 }
 
 /// The problem of what stands between the braces, at its place in the expression alone.
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_row_of_which_it_cannot_be_said_tells_why_and_shows_no_cell() {
         let table = [
-            ("(code | int) > 5", "a value is not a number (`recipients.where`, line 1, column"),
+            ("(code | int) > 5", "the cell of `code` is not a number (`recipients.where`, line 1, column"),
             ("code ~ 'x'", "`recipients.where` gives neither true nor false"),
         ];
         for (expression, reason) in table {

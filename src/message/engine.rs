@@ -10,6 +10,8 @@ use std::io;
 
 use tera::{Error, Kwargs, State, Tera, TeraResult, Value};
 
+use super::regional::{date, money};
+
 /// The most steps of one text, counted as tokens of its tags, each round of a loop anew.
 pub(super) const MAX_STEPS: usize = 10_000;
 /// The most bytes of a cell, of a value that a text sets, and of a message.
@@ -19,14 +21,24 @@ const MAX_ITEMS: usize = 1_000;
 /// The deepest nesting of lists in lists.
 const MAX_DEPTH: usize = 16;
 
+/// How our own messages begin, which are for people as they stand.
+pub(super) const OWN_MESSAGES: [&str; 5] = [
+    "its loops run too long",
+    "a value grows over",
+    "a list has more than",
+    "`range` goes from",
+    "there is no language",
+];
+
 /// The function that `meter` calls in each round of a loop, and the filter on each value that is set.
 pub(super) const ROUND: &str = "__round";
 pub(super) const KEPT: &str = "__kept";
 
-/// The filters of messages: tera's, without those that make web pages.
-pub(super) const FILTERS: [&str; 32] = [
+/// The filters of messages: tera's, without those that make web pages, and those for amounts and dates.
+pub(super) const FILTERS: [&str; 34] = [
     "abs",
     "capitalize",
+    "date",
     "default",
     "first",
     "float",
@@ -38,6 +50,7 @@ pub(super) const FILTERS: [&str; 32] = [
     "last",
     "length",
     "lower",
+    "money",
     "nth",
     "pairs",
     "pluralize",
@@ -58,6 +71,33 @@ pub(super) const FILTERS: [&str; 32] = [
     "values",
     "wordcount",
 ];
+/// The arguments of filters: those that are required, then the others. Other filters have none.
+const ARGUMENTS: [(&str, &[&str], &[&str]); 17] = [
+    ("date", &[], &["format", "language"]),
+    ("money", &[], &["language"]),
+    ("default", &["value"], &["boolean"]),
+    ("get", &["key"], &["default"]),
+    ("group_by", &["attribute"], &[]),
+    ("int", &[], &["base"]),
+    ("join", &[], &["sep"]),
+    ("nth", &["n"], &[]),
+    ("pluralize", &[], &["singular", "plural"]),
+    ("replace", &["from", "to"], &[]),
+    ("round", &[], &["method", "precision"]),
+    ("sort", &[], &["attribute"]),
+    ("split", &["pat"], &[]),
+    ("trim", &[], &["pat"]),
+    ("trim_end", &[], &["pat"]),
+    ("trim_start", &[], &["pat"]),
+    ("truncate", &["length"], &["end"]),
+];
+
+/// The arguments that a filter requires, and the others that it has.
+pub(super) fn arguments(filter: &str) -> (&'static [&'static str], &'static [&'static str]) {
+    let known = ARGUMENTS.iter().find(|(name, ..)| *name == filter);
+    known.map_or((&[], &[]), |(_, required, optional)| (required, optional))
+}
+
 /// Tera's filters that messages do not have, because a message is plain text.
 pub(super) const WEB_FILTERS: [&str; 5] = ["escape", "escape_html", "escape_xml", "indent", "newlines_to_br"];
 /// The tests of messages, all of them tera's.
@@ -104,6 +144,9 @@ pub(super) fn engine() -> Tera {
     tera.register_filter("replace", replace);
     tera.register_filter("split", split);
     tera.register_filter("join", join);
+    tera.register_filter("round", round);
+    tera.register_filter("money", money);
+    tera.register_filter("date", date);
     tera
 }
 
@@ -164,6 +207,21 @@ fn join(items: &[Value], kwargs: Kwargs, _: &State) -> TeraResult<String> {
         return Err(too_long());
     }
     Ok(items.iter().map(Value::to_string).collect::<Vec<_>>().join(separator))
+}
+
+/// A number with so many digits behind its point; without `precision` a whole number, which has no point.
+fn round(number: f64, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
+    let precision: i32 = kwargs.get("precision")?.unwrap_or(0);
+    let scale = 10_f64.powi(precision.clamp(-15, 15));
+    let rounded = match kwargs.get("method")? {
+        None => (number * scale).round(),
+        Some("ceil") => (number * scale).ceil(),
+        Some("floor") => (number * scale).floor(),
+        Some(_) => return Err(Error::message("Invalid argument for `method`")),
+    } / scale;
+    // Every whole number up to here has a value of its own.
+    let is_exact = rounded.abs() <= 9_007_199_254_740_992.0;
+    Ok(if precision <= 0 && is_exact { Value::from(rounded as i64) } else { Value::from(rounded) })
 }
 
 fn range(kwargs: Kwargs, _: &State) -> TeraResult<Vec<i64>> {
@@ -234,6 +292,10 @@ mod tests {
             ("{{ range(start=1, end=6, step_by=2) }}", "[1, 3, 5]"),
             ("{{ range(start=3, end=0, step_by=-1) }}", "[3, 2, 1]"),
             ("{{ range(start=5, end=0, step_by=-2) }}", "[5, 3, 1]"),
+            ("{{ '12.50' | float | round }}", "13"),
+            ("{{ 12.4 | round(method='ceil') }} {{ -12.5 | round(method='floor') }}", "13 -13"),
+            ("{{ 12.345 | round(precision=2) }} {{ 1250 | round(precision=-2) }}", "12.35 1300"),
+            ("{{ 12 | round }} {{ 0.4 | round }}", "12 0"),
         ];
         for (source, expected) in table {
             assert_eq!(shown(source).as_deref(), Ok(expected), "{source}");

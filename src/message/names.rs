@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::table::Table;
+use crate::domain::Language;
 use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved, is_variable};
 use crate::finding::{did_you_mean, list};
 
@@ -25,6 +26,8 @@ pub struct Names {
     pub campaign: String,
     /// The day of the run, `YYYY-MM-DD`.
     pub today: String,
+    /// The language in which texts write amounts and dates.
+    pub language: Language,
 }
 
 /// What a name stands for.

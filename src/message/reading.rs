@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::engine::{FILTERS, arguments};
 use super::lex::{Kind, Token, literals, tokens};
 use super::problem::TextProblem;
 use crate::domain::Text;
@@ -16,8 +17,8 @@ pub enum Asked {
     IsText(String),
     /// Whether it is `true` or `false` without quotes, which no cell is.
     IsBool(bool),
-    /// Whether it is a number without quotes, which no cell is.
-    IsNumber,
+    /// Whether it is, is more or is less than a number without quotes, which no cell is; and what asks for that.
+    IsNumber(String),
 }
 
 /// A question that a text asks of a bare name in a condition.
@@ -46,30 +47,43 @@ pub fn questions(text: &Text) -> Vec<Question> {
         else {
             continue;
         };
-        questions.extend(simple_questions(condition));
+        questions.extend(simple_questions(condition, &text.source));
     }
     questions
 }
 
 /// The questions that a condition asks of bare names, as far as they are simple ones.
-pub(super) fn simple_questions(condition: &[Token<'_>]) -> Vec<Question> {
+pub(super) fn simple_questions(condition: &[Token<'_>], source: &str) -> Vec<Question> {
     let joins = |token: &Token<'_>| matches!(token.kind, Kind::Name("and" | "or" | "not") | Kind::Symbol("(" | ")"));
     let named = |name: &str| condition.iter().filter(|token| token.kind == Kind::Name(name)).count();
-    let asked = condition.split(joins).filter_map(question);
+    let asked = condition.split(joins).filter_map(|condition| question(condition, source));
     // Who asks more of a name in the same breath, such as `points and points | int > 0`, knows what a cell is.
     asked.filter(|question| question.asked != Asked::Whether || named(&question.name) == 1).collect()
 }
 
 /// The question that a condition without `and`, `or` and `not` asks, if it is a simple one.
-fn question(condition: &[Token<'_>]) -> Option<Question> {
+fn question(condition: &[Token<'_>], source: &str) -> Option<Question> {
     let (first, last) = (condition.first()?, condition.last()?);
+    let as_number = || {
+        let [left, operator, right] = condition else { return None };
+        let numbers = [left, right].into_iter().filter(|side| side.kind == Kind::Number);
+        let number = &source[numbers.last()?.span.clone()];
+        let [left_side, right_side] = [left, right].map(|side| match side.kind {
+            Kind::Name(name) => {
+                let filter = if number.contains('.') { "float" } else { "int" };
+                format!("{name} | {filter}")
+            }
+            _ => source[side.span.clone()].to_owned(),
+        });
+        Some(Asked::IsNumber(format!("{left_side} {} {right_side}", &source[operator.span.clone()])))
+    };
     let (name, asked) = match condition {
         [Token { kind: Kind::Name(name), .. }] => (name, Asked::Whether),
         [Token { kind: Kind::Name(name), .. }, Token { kind: Kind::Symbol("==" | "!="), .. }, value] => {
-            (name, asked(value)?)
+            (name, asked(value).or_else(as_number)?)
         }
         [value, Token { kind: Kind::Symbol("==" | "!="), .. }, Token { kind: Kind::Name(name), .. }] => {
-            (name, asked(value)?)
+            (name, asked(value).or_else(as_number)?)
         }
         // Only numbers are asked for their order: that of texts is seldom meant, and never refused.
         [
@@ -81,7 +95,7 @@ fn question(condition: &[Token<'_>]) -> Option<Question> {
             Token { kind: Kind::Number, .. },
             Token { kind: Kind::Symbol(sign), .. },
             Token { kind: Kind::Name(name), .. },
-        ] if matches!(*sign, "<" | ">" | "<=" | ">=") => (name, Asked::IsNumber),
+        ] if matches!(*sign, "<" | ">" | "<=" | ">=") => (name, as_number()?),
         _ => return None,
     };
     Some(Question { name: (*name).to_owned(), asked, span: first.span.start..last.span.end })
@@ -92,9 +106,78 @@ fn asked(value: &Token<'_>) -> Option<Asked> {
         Kind::Text(text) => Some(Asked::IsText(text.clone())),
         Kind::Name("true" | "True") => Some(Asked::IsBool(true)),
         Kind::Name("false" | "False") => Some(Asked::IsBool(false)),
-        Kind::Number => Some(Asked::IsNumber),
         _ => None,
     }
+}
+
+/// The filter of an expression, with its arguments as they are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterCall {
+    /// The filter.
+    pub name: String,
+    /// Where its name stands: bytes of the text's source.
+    pub span: Range<usize>,
+    /// The names of its arguments, with their places.
+    pub arguments: Vec<(String, Range<usize>)>,
+    /// The arguments that it requires.
+    pub required: &'static [&'static str],
+    /// The others that it has.
+    pub optional: &'static [&'static str],
+}
+
+/// The filters that a text calls and that there are.
+#[must_use]
+pub fn filter_calls(text: &Text) -> Vec<FilterCall> {
+    let tokens = tokens(&text.source);
+    let calls = tokens.windows(2).enumerate().filter_map(|(at, pair)| match pair {
+        [Token { kind: Kind::Symbol("|"), .. }, Token { kind: Kind::Name(name), span }] if FILTERS.contains(name) => {
+            let (required, optional) = arguments(name);
+            let given = given(&tokens[at + 2..]);
+            Some(FilterCall { name: (*name).to_owned(), span: span.clone(), arguments: given, required, optional })
+        }
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// The names of the arguments in the brackets that some tokens begin with.
+fn given(tokens: &[Token<'_>]) -> Vec<(String, Range<usize>)> {
+    let (mut depth, mut given) = (0_usize, Vec::new());
+    for (at, token) in tokens.iter().enumerate() {
+        match token.kind {
+            Kind::Symbol("(" | "[" | "{") => depth += 1,
+            Kind::Symbol(")" | "]" | "}") => depth = depth.saturating_sub(1),
+            Kind::Name(name)
+                if depth == 1 && matches!(tokens.get(at + 1).map(|token| &token.kind), Some(Kind::Symbol("="))) =>
+            {
+                given.push((name.to_owned(), token.span.clone()));
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    given
+}
+
+/// The bare names that loops of a text go over, with their places.
+#[must_use]
+pub fn looped_names(text: &Text) -> Vec<(String, Range<usize>)> {
+    let tokens = tokens(&text.source);
+    let tags = tokens.split_inclusive(|token| matches!(token.kind, Kind::End { .. }));
+    let name = |tag: &[Token<'_>]| match tag {
+        [
+            Token { kind: Kind::Tag, .. },
+            Token { kind: Kind::Name("for"), .. },
+            ..,
+            Token { kind: Kind::Name("in"), .. },
+            Token { kind: Kind::Name(name), span },
+            Token { kind: Kind::End { .. }, .. },
+        ] => Some(((*name).to_owned(), span.clone())),
+        _ => None,
+    };
+    tags.filter_map(name).collect()
 }
 
 /// A problem of some bytes of a text.

@@ -1,14 +1,17 @@
 //! Filling messages with the cells of one row.
 
+use std::ops::Range;
+
 use tera::{Context, Error, Tera};
 
+use super::cells::Cells;
 use super::engine::{CappedWriter, MAX_BYTES, refill};
+use super::failure::{Failure, explain};
 use super::filled::{FilledMessage, FilledText};
 use super::messages::{MessageText, Messages, Piece};
 use super::metered_text::{MeteredTexts, place_of};
 use super::problem::TextProblem;
-use super::words;
-use crate::domain::{Row, Violation, text_violation};
+use crate::domain::{Row, Text, Violation, text_violation};
 use crate::finding::rules;
 
 /// Fills the messages for one row after another.
@@ -28,17 +31,8 @@ pub struct Renderer<'m> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
     /// A template fails with this row's values.
-    #[error("{reason} (`{text}`, line {line}, column {column})")]
-    Fails {
-        /// The text's name.
-        text: String,
-        /// The line in the text, from 1.
-        line: usize,
-        /// The column, from 1, in characters.
-        column: usize,
-        /// What is wrong.
-        reason: String,
-    },
+    #[error("{} (`{}`, line {}, column {})", .0.message, .0.text, .0.line, .0.column)]
+    Fails(Box<TextProblem>),
     /// A message would be longer than any channel takes.
     #[error("`{text}` becomes longer than {MAX_BYTES} bytes, more than any channel takes")]
     TooLong {
@@ -96,7 +90,7 @@ impl<'m> Renderer<'m> {
                 }
                 Piece::Template { key, name, segments: None } => {
                     let text = fill(&messages.tera, key, context, buffer);
-                    filled.filled = text.map_err(|error| invalid(&error, name, &messages.metered))?;
+                    filled.filled = text.map_err(|error| invalid(&error, name, messages))?;
                 }
             }
         }
@@ -121,27 +115,42 @@ pub(super) fn fill(tera: &Tera, key: &str, context: &Context, buffer: &mut Vec<u
     Ok(std::str::from_utf8(buffer).map_err(Error::message)?.to_owned())
 }
 
-pub(super) fn invalid(error: &Error, name: &str, metered: &MeteredTexts) -> Invalid {
+/// Why a row has no message, where tera cannot fill the text of that name.
+fn invalid(error: &Error, name: &str, messages: &Messages) -> Invalid {
+    invalid_in(error, name, (&messages.metered, &messages.cells))
+}
+
+/// The same of texts with these cells.
+pub(super) fn invalid_in(error: &Error, name: &str, (metered, cells): (&MeteredTexts, &Cells)) -> Invalid {
     if matches!(error.kind(), tera::ErrorKind::Io(_)) {
         return Invalid::TooLong { text: name.to_owned() };
     }
-    let place = place_of(error, metered);
-    let meant = place.as_ref().and_then(|(text, span)| text.source.get(span.clone()));
-    let reason = meant.and_then(|meant| words::no_row(error.kind(), meant));
-    let reason = reason.unwrap_or_else(|| words::runtime(error.kind()));
-    let place =
-        place.map(|(text, span)| TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, String::new()));
-    match place {
+    let is_column = |name: &str| cells.by_name.iter().any(|(_, column)| *column == name);
+    Invalid::Fails(Box::new(match place_of(error, metered) {
         // A shared template has the name of the first text that has its source.
-        Some(TextProblem { text, line, column, .. }) => Invalid::Fails { text, line, column, reason },
-        None => Invalid::Fails { text: name.to_owned(), line: 1, column: 1, reason },
-    }
+        Some((text, span)) => failing(error.kind(), text, span, &is_column),
+        None => {
+            let text = Text { name: name.to_owned(), source: String::new() };
+            failing(error.kind(), &text, 0..0, &is_column)
+        }
+    }))
+}
+
+/// The problem of a text that cannot be filled.
+pub(super) fn failing(
+    kind: &tera::ErrorKind,
+    text: &Text,
+    span: Range<usize>,
+    is_column: &dyn Fn(&str) -> bool,
+) -> TextProblem {
+    let Failure { reason, help } = explain(kind, &text.source, span.clone(), is_column);
+    TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, reason).help(help)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Extra, OperationKind, Stage, Telegram, Text};
+    use crate::domain::{Extra, OperationKind, Stage, Telegram};
     use crate::message::compile;
     use crate::message::fixtures::{CELLS, messages, names, rendered, sms as sms_content};
 
@@ -258,16 +267,16 @@ mod tests {
             (
                 "\n {{ code | int }}",
                 cells("380501234567x"),
-                "a value is not a number (`sms.message`, line 2, column 12)",
+                "the cell of `code` is not a number (`sms.message`, line 2, column 12)",
             ),
             ("{% set a = 1 %}{{ code | round }}", cells("380501234567x"), "(`sms.message`, line 1, column 19)"),
             ("{% if not code %}{{ throw(message='no code') }}{% endif %}", cells(""), "no code"),
-            ("{% for c in code %}{% set x = c %}{% endfor %}{{ recipient[code] }}", cells("x"), "not defined"),
-            ("{{ recipient[code] }}{{ code }}", cells("380501234567x"), "not defined"),
+            ("{% for c in code %}{% set x = c %}{% endfor %}{{ recipient[code] }}", cells("x"), "no value in this row"),
+            ("{{ recipient[code] }}{{ code }}", cells("380501234567x"), "no value in this row"),
             (
                 "{% if code %}{% set y = 1 %}{% endif %}{{ y }}",
                 cells(""),
-                "`y` is not defined (`sms.message`, line 1, column 43)",
+                "`y` has no value in this row (`sms.message`, line 1, column 43)",
             ),
         ];
         for (source, cells, expected) in table {

@@ -75,7 +75,15 @@ pub async fn check_campaign(
 pub(super) fn findings_of(inputs: &Inputs, list: &ListSurvey, now: Timestamp) -> Vec<Finding> {
     let profile = inputs.destination.profile();
     let mut findings = of_campaign(inputs);
-    findings.extend(invalid_rows(&list.survey.left_out));
+    let invalid = invalid_rows(&list.survey);
+    // A comparison that fails with rows is reported with them, and not a second time by itself.
+    let starts =
+        |finding: &Finding| finding.place.as_ref().map(|place| (place.source.path().to_owned(), place.span.start));
+    let failing: Vec<_> = invalid.iter().filter_map(starts).collect();
+    findings.retain(|finding| {
+        finding.rule.id != "cell-is-text" || !starts(finding).is_some_and(|at| failing.contains(&at))
+    });
+    findings.extend(invalid);
     findings.extend(list.form.as_deref().map(|form| list_form(&inputs.campaign.recipients, form)));
     findings.extend(list.warnings(inputs, now));
     findings.extend(against_includes(&list.includes, &inputs.campaign));

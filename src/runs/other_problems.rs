@@ -52,7 +52,7 @@ impl Inputs {
         let surveyed = survey(&mut prepared, &Terms { brief: &brief, excluded: &excluded, zones });
         let findings = match surveyed {
             Ok(survey) => [
-                invalid_rows(&survey.left_out),
+                invalid_rows(&survey),
                 opted_out_rows(&survey, &brief),
                 rows_within(&survey).into_iter().collect(),
                 unknown_zones(&survey).into_iter().collect(),

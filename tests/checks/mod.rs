@@ -3,6 +3,7 @@
 mod at_once;
 mod damaged;
 mod empty_cells;
+mod failing;
 mod forms;
 mod opted_out;
 mod people;

@@ -20,13 +20,16 @@ pub(super) fn judge(text: &Text, is_column: impl Fn(&str) -> bool) -> Vec<TextPr
     let asked = questions(text).into_iter().filter(|question| is_column(&question.name));
     let problem = |question: crate::message::Question| {
         let name = &question.name;
-        let (what, written) = match question.asked {
-            Asked::IsBool(word) => (format!("`{word}`"), format!("{name} == '{word}'")),
-            Asked::IsNumber => ("a number".to_owned(), format!("{name} | int == …")),
+        let (message, help) = match question.asked {
+            Asked::IsBool(word) => (
+                format!("`{name}` is never `{word}`: a cell is text"),
+                format!("write `{name} == '{word}'`, with the text as it stands in the list"),
+            ),
+            Asked::IsNumber(written) => {
+                (format!("`{name}` is never a number: a cell is text"), format!("write `{written}`"))
+            }
             Asked::Whether | Asked::IsText(_) => return None,
         };
-        let message = format!("`{name}` is never {what}: a cell is text");
-        let help = format!("write `{written}`, with the text as it stands in the list");
         Some(problem_at(text, question.span, &RULE, message, &help))
     };
     asked.filter_map(problem).collect()

@@ -6,8 +6,7 @@ use crate::message::{TextProblem, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "code-for-all",
-    "The gateway has Telegram for one-time codes, and recommends calls for them alone (contract 1, 4.3); what is the same for everybody \
-     is no such code.",
+    "The gateway has Telegram for one-time codes, and recommends calls for them alone; what is the same for everybody is no such code.",
     "Say each person's code, or take another channel.",
 );
 

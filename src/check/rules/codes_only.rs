@@ -6,7 +6,7 @@ use crate::message::{TextProblem, problem_at, said};
 
 pub(super) static RULE: Rule = Rule::error(
     "codes-only",
-    "Telegram carries one-time codes of 4 to 8 digits and nothing else, not even a blank (contract 1).",
+    "Telegram carries one-time codes of 4 to 8 digits and nothing else, not even a blank.",
     "Write the code alone, such as `{{ code }}`, or take another channel for words.",
 );
 

@@ -1,6 +1,9 @@
 //! Rows that cannot be sent to.
 
+use std::collections::BTreeMap;
+
 use super::rows;
+use crate::check::Survey;
 use crate::finding::{Finding, Rule};
 use crate::ledger::{LeftOut, State};
 
@@ -11,9 +14,28 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// The invalid rows by their reasons, the commonest first, as warnings; no more than 20 rows are named.
+///
+/// If a text fails with a row, the finding stands at that part of the text.
 #[must_use]
-pub fn invalid_rows(left_out: &LeftOut) -> Vec<Finding> {
-    rows::findings(&RULE, "invalid", &rows::left_out(left_out, State::Invalid))
+pub fn invalid_rows(survey: &Survey) -> Vec<Finding> {
+    of(&survey.left_out, &survey.failing)
+}
+
+fn of(left_out: &LeftOut, failing: &BTreeMap<String, Finding>) -> Vec<Finding> {
+    let mut findings = rows::findings(&RULE, "invalid", &rows::left_out(left_out, State::Invalid));
+    for finding in &mut findings {
+        let of_text = |(reason, _): &(&String, &Finding)| finding.message.ends_with(&format!(": {reason}"));
+        let Some((reason, failing)) = failing.iter().find(of_text) else { continue };
+        let subject = finding.message.len() - reason.len();
+        finding.message.truncate(subject);
+        finding.message += &failing.message;
+        finding.place.clone_from(&failing.place);
+        finding.help = match (failing.help.clone(), finding.help.take()) {
+            (Some(remedy), Some(rest)) => Some(format!("{remedy}; {rest}")),
+            (remedy, rest) => remedy.or(rest),
+        };
+    }
+    findings
 }
 
 #[cfg(test)]
@@ -22,7 +44,7 @@ mod tests {
     use crate::check::rules::rows::{ALL_OF_THEM, invalid};
 
     fn messages(rows: &[(u32, &str)]) -> Vec<String> {
-        invalid_rows(&invalid(rows)).into_iter().map(|finding| finding.message).collect()
+        of(&invalid(rows), &BTreeMap::new()).into_iter().map(|finding| finding.message).collect()
     }
 
     #[test]
@@ -36,7 +58,7 @@ mod tests {
         let told = messages(&many);
         assert!(told[0].starts_with("rows 2, 3, ") && told[0].ends_with(", 20 and 81 more are invalid: a"), "{told:?}");
         assert_eq!(told[1], "row 200 is invalid: b");
-        assert_eq!(invalid_rows(&invalid(&many)).last().unwrap().help.as_deref(), Some(ALL_OF_THEM));
+        assert_eq!(of(&invalid(&many), &BTreeMap::new()).last().unwrap().help.as_deref(), Some(ALL_OF_THEM));
         let reasons: Vec<String> = (0..50).map(|number| format!("reason {number}")).collect();
         let each: Vec<(u32, &str)> = reasons.iter().zip(2..).map(|(reason, row)| (row, reason.as_str())).collect();
         let told = messages(&each);

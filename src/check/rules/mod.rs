@@ -19,6 +19,7 @@ mod empty_cell;
 mod empty_greeting;
 mod escaped_line_break;
 mod fallback_outside;
+mod filter_argument;
 mod html_entity;
 mod html_tag;
 mod insecure_link;
@@ -29,6 +30,7 @@ mod landline;
 mod late_fallback;
 mod list_form;
 mod long_button;
+mod loop_over_text;
 mod lost_letters;
 mod markdown;
 mod misread_encoding;
@@ -124,10 +126,12 @@ static TEXTS: &[&Rule] = &[
     &codes_only::RULE,
     &control_character::RULE,
     &escaped_line_break::RULE,
+    &filter_argument::RULE,
     &html_entity::RULE,
     &html_tag::RULE,
     &insecure_link::RULE,
     &long_button::RULE,
+    &loop_over_text::RULE,
     &lost_letters::RULE,
     &markdown::RULE,
     &misread_encoding::RULE,
@@ -274,6 +278,7 @@ local:
             for sentence in [rule.why, rule.mend] {
                 let whole = sentence.starts_with(|c: char| c.is_uppercase() || c == '`') && sentence.ends_with('.');
                 assert!(whole, "`{sentence}` of {rule} is no sentence");
+                assert!(!sentence.contains("contract"), "`{sentence}` of {rule} is for engineers");
             }
         }
         assert!(ids.len() > 90, "only {} rules", ids.len());

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     broken_link, cell_is_text, code_for_all, codes_only, costly_character, damaged_text, empty_greeting,
-    escaped_line_break, html_tag, insecure_link, long_button, markdown, two_scripts,
+    escaped_line_break, filter_argument, html_tag, insecure_link, long_button, loop_over_text, markdown, two_scripts,
     unfinished_text, url_escape,
 };
 use crate::check::prepare::finding;
@@ -15,7 +15,7 @@ use crate::manifest::{Campaign, Variant};
 use crate::message::{Table, TextProblem};
 
 /// The rules that judge the words of a text by themselves.
-const OF_WORDS: [fn(&Text) -> Vec<TextProblem>; 9] = [
+const OF_WORDS: [fn(&Text) -> Vec<TextProblem>; 10] = [
     two_scripts::judge,
     insecure_link::judge,
     broken_link::judge,
@@ -25,6 +25,7 @@ const OF_WORDS: [fn(&Text) -> Vec<TextProblem>; 9] = [
     url_escape::judge,
     markdown::judge,
     escaped_line_break::judge,
+    filter_argument::judge,
 ];
 
 /// What the texts, constants and links of a campaign show, each at its place.
@@ -104,5 +105,6 @@ fn judged(text: &Text, constants: &[&str]) -> Vec<TextProblem> {
     let is_column = |name: &str| !set(name) && !ours(name) && !constants.contains(&name);
     let mut problems: Vec<TextProblem> = OF_WORDS.into_iter().flat_map(|judge| judge(text)).collect();
     problems.extend(cell_is_text::judge(text, is_column));
+    problems.extend(loop_over_text::judge(text, is_column));
     problems
 }

@@ -39,7 +39,8 @@ pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Vec<Finding> {
         "{invalid} of {} rows are invalid, more than the {} that `max_invalid` allows{commonest}",
         survey.recipients, brief.max_invalid,
     );
-    let mut help = advice(&reasons, brief.region.is_some()).to_owned();
+    let of_text = reasons.first().and_then(|first| survey.failing.get(first.reason)?.help.clone());
+    let mut help = of_text.unwrap_or_else(|| advice(&reasons, brief.region.is_some()).to_owned());
     if invalid > ROWS_NAMED {
         help += &format!(
             "; to see all of them, set `max_invalid: 100%` in a copy of the campaign file, never in the file that you \
@@ -47,7 +48,7 @@ pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Vec<Finding> {
         );
     }
     let mut findings = vec![Finding::new(&RULE, message).help(help)];
-    findings.extend(invalid_rows(&survey.left_out));
+    findings.extend(invalid_rows(survey));
     findings
 }
 

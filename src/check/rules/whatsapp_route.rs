@@ -5,7 +5,7 @@ use crate::manifest::{Campaign, Profile};
 
 pub(super) static RULE: Rule = Rule::note(
     "whatsapp-route",
-    "WhatsApp has to be enabled for the account; else every message with it is refused, its other channels too: `No route` (contract 4.3).",
+    "WhatsApp has to be enabled for the account; else every message with it is refused, its other channels too: `No route`.",
     "Ask your account manager whether it is, and try it with `run --limit 1`.",
 );
 

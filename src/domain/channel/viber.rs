@@ -18,9 +18,8 @@ const TWO_DAYS: u32 = 172_800;
 const NO_CARDS: &str = "it has no field for the cards";
 
 const SIGNATURE: Field = Field::signature("viber_signature");
-const MESSAGE: Field = Field::message("viber_message")
-    .limit(CHARACTERS)
-    .need(Need::InPipeline("a stage of a pipeline carries a text (contract 4.3)"));
+const MESSAGE: Field =
+    Field::message("viber_message").limit(CHARACTERS).need(Need::InPipeline("a stage of a pipeline carries a text"));
 const TYPE: Field = Field::new("type", FieldKind::Form(&KINDS))
     .about("text+image+link", "The form of the message, if it shall be named.")
     .flat(WirePlace::Under("viber_type"))

@@ -37,7 +37,7 @@ rules! {
         "Each item of `channels` is one channel, so that their order is clear.",
         "Begin each channel with its own dash.";
     error REPEATED_CHANNEL = "repeated-channel":
-        "A channel is tried once (contract 4.3).", "Remove one of them.";
+        "A channel is tried once.", "Remove one of them.";
     error STANDS_ALONE = "stands-alone":
         "Beside a lookup or a code call no other channel can be tried.",
         "Give it a campaign of its own.";

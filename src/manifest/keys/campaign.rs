@@ -1,7 +1,7 @@
 //! The keys of a campaign file.
 
 use super::{Key, Shape};
-use crate::domain::State;
+use crate::domain::{Language, State};
 
 const MOST: u32 = u32::MAX;
 
@@ -21,6 +21,8 @@ pub(crate) static CAMPAIGN: &[Key] = &[
         .default("sync"),
     Key::new("timezone", Shape::Line, "Europe/Kyiv")
         .doc("The time zone of every local time in this file and of `today`."),
+    Key::new("language", Shape::OneOf(&Language::CODES), "uk")
+        .doc("The language in which the filters `money` and `date` write; without it that of `recipients.region`, else English."),
     Key::new("recipients", Shape::Map(RECIPIENTS), "{ file: autumn-sale.csv }")
         .doc("Who gets the campaign.")
         .required(),

@@ -76,7 +76,7 @@ impl Resolver<'_> {
             if slots[..index].iter().any(|other| other.channel == slot.channel) {
                 let finding =
                     Finding::new(&rules::REPEATED_CHANNEL, format!("`{}` stands here a second time", slot.channel));
-                self.report.at(slot.name_span, finding.help("remove one of them; a channel is tried once (contract 4.3)"));
+                self.report.at(slot.name_span, finding.help("remove one of them; a channel is tried once"));
                 possible = false;
             }
             if slot.channel.facts().single && slots.len() > 1 {

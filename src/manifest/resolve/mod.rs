@@ -41,7 +41,7 @@ use super::text_folders::TextFolders;
 use super::yaml::{Entry, Node};
 use super::{CampaignPath, CampaignPaths, Gaps, Places, Reach};
 use crate::calendar::PerDay;
-use crate::domain::{Budget, Content, Endpoint, ListForm, OperationKind, Purpose, Text};
+use crate::domain::{Budget, Content, Endpoint, Language, ListForm, OperationKind, Purpose, Text};
 use crate::finding::{Finding, Source, quoted, rules};
 
 pub use names::{is_slug, slug};
@@ -145,6 +145,7 @@ impl Resolver<'_> {
                 timezone,
                 columns,
                 region,
+                language: root.typed("language").and_then(|(code, _)| Language::from_code(code)),
                 duplicates: self.or_default(recipients, duplicates)?,
                 max_invalid: self.or_default(recipients, |recipients| recipients.parsed("max_invalid"))?,
                 condition: condition(recipients),

@@ -1,0 +1,198 @@
+//! Languages of messages, and how each writes amounts and dates.
+
+use serde::{Deserialize, Serialize};
+
+use super::Region;
+
+/// A language in which texts write amounts and dates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// English.
+    #[default]
+    En,
+    /// Ukrainian.
+    Uk,
+    /// Polish.
+    Pl,
+    /// German.
+    De,
+    /// French.
+    Fr,
+    /// Romanian.
+    Ro,
+}
+
+impl Language {
+    /// The codes of all languages, as campaign files have them.
+    pub const CODES: [&'static str; 6] = ["uk", "en", "pl", "de", "fr", "ro"];
+
+    /// The language of a code.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Self> {
+        [Self::En, Self::Uk, Self::Pl, Self::De, Self::Fr, Self::Ro]
+            .into_iter()
+            .find(|language| language.code() == code)
+    }
+
+    /// Its code of ISO 639.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::Uk => "uk",
+            Self::Pl => "pl",
+            Self::De => "de",
+            Self::Fr => "fr",
+            Self::Ro => "ro",
+        }
+    }
+
+    /// The language of a region whose numbers a list has; English for one with another language.
+    #[must_use]
+    pub fn of_region(region: Region) -> Self {
+        match region.to_string().as_str() {
+            "UA" => Self::Uk,
+            "PL" => Self::Pl,
+            "DE" | "AT" | "CH" | "LI" => Self::De,
+            "FR" | "MC" => Self::Fr,
+            "RO" | "MD" => Self::Ro,
+            _ => Self::En,
+        }
+    }
+
+    /// What stands between thousands, and before the fraction of an amount.
+    ///
+    /// The blank is the ordinary one: others cost an SMS of Latin letters more than half of its room.
+    #[must_use]
+    pub fn separators(self) -> (char, char) {
+        match self {
+            Self::En => (',', '.'),
+            Self::De | Self::Ro => ('.', ','),
+            Self::Uk | Self::Pl | Self::Fr => (' ', ','),
+        }
+    }
+
+    /// A date in words: `5 грудня 2026`.
+    #[must_use]
+    pub fn date(self, (day, month, year): (i8, i8, i16)) -> String {
+        let months = match self {
+            Self::En => [
+                "January",
+                "February",
+                "March",
+                "April",
+                "May",
+                "June",
+                "July",
+                "August",
+                "September",
+                "October",
+                "November",
+                "December",
+            ],
+            Self::Uk => [
+                "січня",
+                "лютого",
+                "березня",
+                "квітня",
+                "травня",
+                "червня",
+                "липня",
+                "серпня",
+                "вересня",
+                "жовтня",
+                "листопада",
+                "грудня",
+            ],
+            Self::Pl => [
+                "stycznia",
+                "lutego",
+                "marca",
+                "kwietnia",
+                "maja",
+                "czerwca",
+                "lipca",
+                "sierpnia",
+                "września",
+                "października",
+                "listopada",
+                "grudnia",
+            ],
+            Self::De => [
+                "Januar",
+                "Februar",
+                "März",
+                "April",
+                "Mai",
+                "Juni",
+                "Juli",
+                "August",
+                "September",
+                "Oktober",
+                "November",
+                "Dezember",
+            ],
+            Self::Fr => [
+                "janvier",
+                "février",
+                "mars",
+                "avril",
+                "mai",
+                "juin",
+                "juillet",
+                "août",
+                "septembre",
+                "octobre",
+                "novembre",
+                "décembre",
+            ],
+            Self::Ro => [
+                "ianuarie",
+                "februarie",
+                "martie",
+                "aprilie",
+                "mai",
+                "iunie",
+                "iulie",
+                "august",
+                "septembrie",
+                "octombrie",
+                "noiembrie",
+                "decembrie",
+            ],
+        };
+        let month = usize::try_from(month - 1).ok().and_then(|month| months.get(month)).copied().unwrap_or_default();
+        match self {
+            Self::De => format!("{day}. {month} {year}"),
+            Self::Fr if day == 1 => format!("1er {month} {year}"),
+            _ => format!("{day} {month} {year}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_means_a_language() {
+        for code in Language::CODES {
+            assert_eq!(Language::from_code(code).map(Language::code), Some(code));
+        }
+        assert_eq!(Language::of_region(Region::UKRAINE), Language::Uk);
+    }
+
+    #[test]
+    fn a_date_is_written_as_its_language_does() {
+        for (language, date) in [
+            (Language::Uk, "5 грудня 2026"),
+            (Language::En, "5 December 2026"),
+            (Language::De, "5. Dezember 2026"),
+            (Language::Pl, "5 grudnia 2026"),
+        ] {
+            assert_eq!(language.date((5, 12, 2026)), date);
+        }
+        assert_eq!(Language::Fr.date((1, 8, 2026)), "1er août 2026");
+    }
+}

@@ -1,0 +1,371 @@
+//! Why a text cannot be filled with the cells of a row, in words for its author, and what to write instead.
+//!
+//! Tera speaks to programmers, and some of its messages quote a cell. What is said here names the column and never the cell.
+
+mod numbers;
+mod spot;
+
+use std::ops::Range;
+
+use tera::ErrorKind;
+
+use spot::{Spot, Subject};
+
+use super::engine::{MAX_BYTES, OWN_MESSAGES};
+use super::lex::{Kind, Token, tokens};
+use super::regional::{NO_AMOUNT, NO_DATE};
+
+/// A sentence about what fails, and the remedy if one is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// What fails.
+    pub(super) reason: String,
+    /// What to do.
+    pub(super) help: Option<String>,
+}
+
+impl Failure {
+    fn new(reason: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { reason: reason.into(), help: Some(help.into()) }
+    }
+
+    fn alone(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), help: None }
+    }
+}
+
+/// The failure that tera reports at those bytes of a text; `is_column` tells which names are columns of the list.
+pub(super) fn explain(kind: &ErrorKind, source: &str, span: Range<usize>, is_column: &dyn Fn(&str) -> bool) -> Failure {
+    let message = match kind {
+        ErrorKind::Io(_) => return Failure::alone(format!("the text becomes longer than {MAX_BYTES} bytes")),
+        ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report) => report.message().to_owned(),
+        other => other.to_string(),
+    };
+    Spot { source, span, tokens: tokens(source), is_column }.explain(&message)
+}
+
+/// What the words between the first two backticks, and between the next two, say.
+fn quoted(message: &str) -> [&str; 2] {
+    let mut pieces = message.split('`');
+    [pieces.nth(1).unwrap_or(""), pieces.nth(1).unwrap_or("")]
+}
+
+/// What a type of tera is called.
+fn kind(theirs: &str) -> &'static str {
+    match theirs {
+        "string" | "&str" => "text",
+        "i64" | "u64" | "i128" | "u128" | "usize" | "i32" | "u32" => "a whole number",
+        "f64" | "f32" | "Number" => "a number",
+        "bool" => "true or false",
+        "array" | "&[Value]" | "Vec<Value>" => "a list",
+        "map/struct" | "Map" => "a map",
+        "undefined" | "none" => "nothing",
+        _ => "a value of another kind",
+    }
+}
+
+fn is_number(theirs: &str) -> bool {
+    matches!(kind(theirs), "a whole number" | "a number")
+}
+
+impl<'s> Spot<'s> {
+    fn explain(&self, message: &str) -> Failure {
+        let [first, second] = quoted(message);
+        let starts = |theirs: &str| message.starts_with(theirs);
+        match message {
+            _ if starts("Cannot compare ") => self.comparison(first, second),
+            _ if starts("Math operations can only") => self.arithmetic(first),
+            _ if starts("`+` requires both") => self.sum(message),
+            _ if starts("Cannot divide by 0") => self.division(),
+            _ if starts("Only numbers can be negated") => self.negation(first),
+            _ if starts("The string `") => self.number(message),
+            _ if starts(NO_AMOUNT) => self.no_amount(&message[NO_AMOUNT.len()..]),
+            _ if starts(NO_DATE) => self.no_date(&message[NO_DATE.len()..]),
+            _ if starts("The float ") => self.fraction(),
+            _ if starts("Value of type ") && message.contains("cannot be converted") => self.no_number(message),
+            _ if starts("Invalid type for the value") => self.wrong_kind(first, second),
+            _ if starts("Missing keyword argument") => self.missing_argument(first),
+            _ if starts("pluralize filter requires an integer") => {
+                self.unfit("pluralize", "a whole number", first, "int")
+            }
+            _ if starts("This filter can only be used on a number") => self.unfit("abs", "a number", first, "float"),
+            _ if starts("Iteration not possible") => self.loops(first),
+            _ if starts("Key/value iteration") => {
+                let Subject { title, .. } = self.subject();
+                Failure::new(
+                    format!("a loop over keys and values needs a map, and {title} is {}", kind(first)),
+                    "name one variable, as in `{% for item in items %}`",
+                )
+            }
+            _ if starts("`in` cannot be used") => {
+                let container = message.split("type `").nth(1).and_then(|rest| rest.split('`').next()).unwrap_or("");
+                Failure::new(
+                    format!("`in` looks into a list or a text, and {} is {}", self.subject().title, kind(container)),
+                    "write a list behind `in`, as in `city in [\"Kyiv\", \"Lviv\"]`",
+                )
+            }
+            _ if starts("Field `")
+                || starts("Variable `")
+                || starts("Tried to render a variable")
+                || starts("Cannot index into an undefined")
+                || starts("Cannot slice an undefined")
+                || starts("Index expression is undefined") =>
+            {
+                self.undefined(message)
+            }
+            _ if starts("Array index must be") || starts("String index must be") || starts("Slice ") => Failure::new(
+                format!("`{}` is {}, and a place in a list or a text is a whole number", self.written(), kind(first)),
+                format!("write `{} | int`; the first place is 0", self.written()),
+            ),
+            _ if starts("Slicing can only") => Failure::new(
+                format!(
+                    "parts between `[` and `]` are of a list or a text, and {} is {}",
+                    self.subject().title,
+                    kind(first)
+                ),
+                format!("write `({} | str)[…]`", self.written()),
+            ),
+            _ if starts("Slicing step") => {
+                Failure::new("the third number between `[` and `]` is 0", "write another step")
+            }
+            _ if message.contains(" has no length") || message.contains(" cannot be reversed") => Failure::new(
+                format!("the filter `{}` needs a text or a list", self.filter().unwrap_or("length")),
+                format!("write `{} | str` before it", self.subject().written),
+            ),
+            _ if message.contains("is a float; cannot") => Failure::new(
+                format!("{} has a fraction, and the test is for whole numbers", self.subject().title),
+                format!("write `{} | round`", self.subject().written),
+            ),
+            _ if starts("Map does not have a key") => {
+                Failure::new("the map does not have the key that the row asks for", "write `get(key=…, default=\"…\")`")
+            }
+            _ if starts("Map keys must be") || starts("Not a valid key") => Failure::new(
+                "a list or a fraction cannot be the key of a map",
+                "use a text or a whole number as the key",
+            ),
+            _ if starts("Cannot sort") => Failure::new(
+                "a list with texts and numbers cannot be sorted",
+                "make all its items texts, or all numbers",
+            ),
+            _ if message.contains("does not have an attribute") => Failure::new(
+                format!("an item of the list lacks the attribute that `{}` names", self.filter().unwrap_or("sort")),
+                "remove `attribute`, or name one that each item has",
+            ),
+            _ if starts("Invalid argument for `method`") => Failure::new(
+                "`round` does not know this `method`",
+                "write `\"ceil\"` or `\"floor\"`, or leave `method` out",
+            ),
+            _ if starts("int filter `base`") => {
+                Failure::new("the `base` of `int` is a number from 2 to 36", "remove `base`")
+            }
+            _ if starts("Unable to perform")
+                || starts("Operand ")
+                || starts("Exponent ")
+                || starts("Cannot negate ")
+                || starts("Number `") =>
+            {
+                Failure::new("a calculation goes beyond what numbers can hold", "check the numbers in the row")
+            }
+            _ if starts("Value `") && message.contains("is not a container") => Failure::new(
+                format!("{} is a number, and `containing` looks into a text or a list", self.subject().title),
+                format!("write `{} | str is containing(pat=…)`", self.subject().written),
+            ),
+            _ if starts("Value `") => Failure::new(
+                format!("a number for `{}` is negative or too large", self.filter().unwrap_or("the filter")),
+                "write a smaller number that is not negative",
+            ),
+            _ if starts("super() called") || starts("Tried to use super()") => {
+                Failure::new("`super()` has no block that it could repeat", "remove `super()`")
+            }
+            // The author's own words, and ours.
+            _ if self.written().starts_with("throw") || OWN_MESSAGES.iter().any(|own| message.starts_with(own)) => {
+                Failure::alone(message.trim_end_matches('.'))
+            }
+            _ => Failure::new(
+                "this part of the text fails with the values of the row",
+                "check the cells of the columns that it uses",
+            ),
+        }
+    }
+
+    fn comparison(&self, left_kind: &str, right_kind: &str) -> Failure {
+        let Some((left, operator, right)) = self.sides(&["<", ">", "<=", ">="]) else {
+            return Failure::new(
+                format!("{} and {} cannot be compared", kind(left_kind), kind(right_kind)),
+                "compare values of one kind; `| int` makes a whole number of a cell",
+            );
+        };
+        let (text, other) = match (left_kind, right_kind) {
+            ("string", other) if is_number(other) => (&left, other),
+            (other, "string") if is_number(other) => (&right, other),
+            _ => {
+                let [left_title, right_title] = [&left, &right].map(|side| side.subject().title);
+                return Failure::new(
+                    format!(
+                        "{left_title} is {} and {right_title} is {}, which cannot be compared",
+                        kind(left_kind),
+                        kind(right_kind)
+                    ),
+                    "compare values of one kind; `| int` makes a whole number of a cell",
+                );
+            }
+        };
+        let is_left = left_kind == "string";
+        let other = if other == "f64" {
+            other
+        } else if is_left {
+            right.written()
+        } else {
+            left.written()
+        };
+        let (first, second) = match is_left {
+            true => (left.as_number(other), right.written().to_owned()),
+            false => (left.written().to_owned(), right.as_number(other)),
+        };
+        Failure::new(
+            format!("{} is text and is compared with a number", text.subject().title),
+            format!("write `{first} {operator} {second}`"),
+        )
+    }
+
+    fn arithmetic(&self, found: &str) -> Failure {
+        let Subject { title, .. } = self.subject();
+        match found {
+            "undefined" | "none" => self.undefined(""),
+            "string" => Failure::new(
+                format!("{title} is text, and arithmetic needs numbers"),
+                match self.inner() {
+                    [Token { kind: Kind::Text(_), .. }] => format!("write `{}`", self.as_number("")),
+                    _ => format!("write `{0} | int`, or `{0} | float` for numbers with a fraction", self.written()),
+                },
+            ),
+            other => Failure::new(
+                format!("{title} is {}, and arithmetic needs numbers", kind(other)),
+                "calculate with numbers, such as `price | float`",
+            ),
+        }
+    }
+
+    fn sum(&self, message: &str) -> Failure {
+        let found = message.split("found ").nth(1).unwrap_or("");
+        let [left_kind, right_kind] = quoted(found);
+        let Some((left, _, right)) = self.sides(&["+"]) else {
+            return Failure::new("`+` adds numbers", "write `~` to join texts, and `| int` for numbers");
+        };
+        let text = if is_number(left_kind) { &right } else { &left };
+        let of = if is_number(left_kind) { right_kind } else { left_kind };
+        let number = |side: &Spot<'_>, found: &str, other: &str| match is_number(found) {
+            true => side.written().to_owned(),
+            false => side.as_number(other),
+        };
+        let added =
+            format!("{} + {}", number(&left, left_kind, right.written()), number(&right, right_kind, left.written()));
+        Failure::new(
+            format!("`+` adds numbers, and {} is {}", text.subject().title, kind(of)),
+            format!("write `{added}` to add numbers, or `{} ~ {}` to join texts", left.written(), right.written()),
+        )
+    }
+
+    fn division(&self) -> Failure {
+        let divisor = self.written();
+        Failure::new(
+            format!("`{divisor}` is 0, and nothing can be divided by it"),
+            format!("put the division between `{{% if {divisor} != 0 %}}` and `{{% endif %}}`"),
+        )
+    }
+
+    fn negation(&self, found: &str) -> Failure {
+        let Subject { title, written } = self.subject();
+        Failure::new(
+            format!("{title} is {}, and `-` needs a number", kind(found)),
+            format!("write `0 - ({written} | int)`"),
+        )
+    }
+
+    fn wrong_kind(&self, expected: &str, found: &str) -> Failure {
+        let name = self.filter().unwrap_or("it");
+        let is_test = super::engine::TESTS.contains(&name) && !super::engine::FILTERS.contains(&name);
+        let what = if is_test { "test" } else { "filter" };
+        match expected {
+            "usize" | "i32" | "u32" | "i64" | "i128" | "bool" => {
+                return Failure::new(
+                    format!("an argument of the {what} `{name}` is {}, and must be {}", kind(found), kind(expected)),
+                    "write numbers without quotes, as in `truncate(length=20)`",
+                );
+            }
+            _ if matches!(found, "undefined" | "none") => return self.undefined(""),
+            _ => {}
+        }
+        let joint = if is_test { "is" } else { "|" };
+        let written = self.written();
+        let help = match kind(expected) {
+            "a number" => format!("write `{written} | float {joint} {name}`"),
+            "a list" => format!("write `{written} | split(pat=\",\") {joint} {name}`"),
+            "text" => format!("write `{written} | str {joint} {name}`"),
+            _ => format!("remove `{joint} {name}`"),
+        };
+        Failure::new(
+            format!("the {what} `{name}` needs {}, and {} is {}", kind(expected), self.subject().title, kind(found)),
+            help,
+        )
+    }
+
+    fn missing_argument(&self, argument: &str) -> Failure {
+        let name = self.filter().or_else(|| match self.inner().first()?.kind {
+            Kind::Name(name) => Some(name),
+            _ => None,
+        });
+        let name = name.unwrap_or("it");
+        Failure::new(format!("`{name}` needs `{argument}`"), format!("write `{name}({argument}=…)`"))
+    }
+
+    fn unfit(&self, filter: &str, needed: &str, found: &str, with: &str) -> Failure {
+        if matches!(found, "undefined" | "none") {
+            return self.undefined("");
+        }
+        let Subject { title, written } = self.subject();
+        Failure::new(
+            format!("the filter `{filter}` needs {needed}, and {title} is {}", kind(found)),
+            format!("write `{written} | {with} | {filter}`"),
+        )
+    }
+
+    fn loops(&self, found: &str) -> Failure {
+        let Subject { title, .. } = self.subject();
+        Failure::new(
+            format!("a loop needs a list, and {title} is {}", kind(found)),
+            "make a list of a cell with `split`, as in `{% for item in items | split(pat=\",\") %}`",
+        )
+    }
+
+    fn undefined(&self, message: &str) -> Failure {
+        let written = match (self.written(), quoted(message)[0]) {
+            (written, name) if !name.is_empty() && !written.contains(name) && !written.contains('[') => name,
+            ("", name) => name,
+            (written, _) => written,
+        };
+        let closed = if written.matches('[').count() > written.matches(']').count() {
+            format!("{written}]")
+        } else {
+            written.to_owned()
+        };
+        let written = closed.as_str();
+        // A table has a row for each key that its file has.
+        let key = written.trim_end_matches(']');
+        let looks_up = key.split_once('[').is_some_and(|(_, key)| key.trim().parse::<i64>().is_err());
+        if looks_up && !written.starts_with("recipient") {
+            return Failure::new(
+                format!("`{key}]` is nothing: the table has no row for that"),
+                "add the row to the table",
+            );
+        }
+        let why = if key.contains('[') && !looks_up { ": there are fewer items" } else { "" };
+        Failure::new(
+            format!("`{written}` has no value in this row{why}"),
+            format!("write `{written} | default(value=\"…\")`, or ask for it by `{{% if {written} is defined %}}`"),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! Every way in which a text can fail with the cells of a row has a sentence, a place and a remedy.
+
+use super::*;
+use crate::message::fixtures::{messages, rendered};
+use crate::message::{Invalid, TextProblem};
+
+/// The problem of a text with this under `code`, and with nothing under `Note`.
+fn failing(source: &str, code: &str) -> TextProblem {
+    let cells = ["380501234567", "Olena", code, ""];
+    match rendered(&messages(source, &[]), &cells) {
+        Err(Invalid::Fails(problem)) => *problem,
+        other => panic!("{source}: {other:?}"),
+    }
+}
+
+#[test]
+fn each_failure_has_a_sentence_a_place_and_a_remedy() {
+    let table = [
+        // Comparisons.
+        (
+            "{% if code > 0 %}x{% endif %}",
+            "5",
+            7,
+            "the cell of `code` is text and is compared with a number",
+            "write `code | int > 0`",
+        ),
+        ("{% if code >= 0.5 %}x{% endif %}", "5", 7, "compared with a number", "write `code | float >= 0.5`"),
+        ("{% if 5 < code %}x{% endif %}", "5", 7, "the cell of `code` is text", "write `5 < code | int`"),
+        (
+            "{% if recipient['code'] > 0 %}x{% endif %}",
+            "5",
+            7,
+            "the cell of `code` is text",
+            "write `recipient['code'] | int > 0`",
+        ),
+        (
+            "{% if code | int > '100' %}x{% endif %}",
+            "5",
+            7,
+            "is text and is compared with a number",
+            "write `code | int > 100`",
+        ),
+        ("{% if code | split(pat=',') > 1 %}x{% endif %}", "5", 7, "cannot be compared", "values of one kind"),
+        // Arithmetic.
+        (
+            "{{ code * 2 }}",
+            "5",
+            4,
+            "the cell of `code` is text, and arithmetic needs numbers",
+            "write `code | int`, or `code | float`",
+        ),
+        ("{{ 2 * '3' }}", "5", 8, "is text, and arithmetic needs numbers", "write `3`"),
+        (
+            "{{ code + 5 }}",
+            "5",
+            4,
+            "`+` adds numbers, and the cell of `code` is text",
+            "write `code | int + 5` to add numbers, or `code ~ 5` to join texts",
+        ),
+        ("{{ -code }}", "5", 4, "the cell of `code` is text, and `-` needs a number", "write `0 - (code | int)`"),
+        ("{{ 10 / (code | int) }}", "0", 10, "is 0, and nothing can be divided by it", "{% endif %}"),
+        ("{{ code | int ** 999 }}", "99", 4, "goes beyond what numbers can hold", "check the numbers"),
+        // Numbers in cells.
+        ("{{ code | int }}", "x1", 11, "the cell of `code` is not a number", "correct the cell in the list"),
+        (
+            "{{ code | int }}",
+            "",
+            11,
+            "the cell of `code` is empty, so it is no number",
+            "write `code | default(value=0, boolean=true) | int`",
+        ),
+        ("{{ code | int }}", "1 200", 11, "has a comma or blanks in its number", "replace(from=\",\", to=\".\")"),
+        ("{{ code | int }}", "12.5", 11, "the cell of `code` is not a whole number", "write `code | float`"),
+        ("{{ code | float }}", "12,5", 11, "has a comma or blanks in its number", "| float"),
+        ("{{ recipient['code'] | int }}", "x", 24, "the cell of `code` is not a number", "in the list"),
+        ("{{ [code] | int }}", "x", 13, "is a list, which is no number", "`| int`"),
+        // Filters and tests with values of another kind.
+        (
+            "{{ code | round }}",
+            "12.5",
+            4,
+            "the filter `round` needs a number, and the cell of `code` is text",
+            "write `code | float | round`",
+        ),
+        (
+            "{{ code | first }}",
+            "a,b",
+            4,
+            "the filter `first` needs a list, and the cell of `code` is text",
+            "write `code | split(pat=\",\") | first`",
+        ),
+        (
+            "{{ code | abs }}",
+            "5",
+            11,
+            "the filter `abs` needs a number, and the cell of `code` is text",
+            "write `code | float | abs`",
+        ),
+        ("{{ 5 | upper }}", "x", 4, "the filter `upper` needs text", "write `5 | str | upper`"),
+        (
+            "{{ code | pluralize }}",
+            "5",
+            11,
+            "needs a whole number, and the cell of `code` is text",
+            "write `code | int | pluralize`",
+        ),
+        (
+            "{% if code is odd %}x{% endif %}",
+            "5",
+            7,
+            "the test `odd` needs a number, and the cell of `code` is text",
+            "write `code | float is odd`",
+        ),
+        ("{{ code | keys }}", "5", 4, "the filter `keys` needs a map", "remove `| keys`"),
+        ("{{ 5 | length }}", "x", 8, "the filter `length` needs a text or a list", "| str"),
+        // Arguments.
+        ("{{ code | truncate }}", "x", 11, "`truncate` needs `length`", "write `truncate(length=…)`"),
+        (
+            "{{ code | truncate(length='5') }}",
+            "x",
+            4,
+            "an argument of the filter `truncate` is text, and must be a whole number",
+            "without quotes",
+        ),
+        ("{{ code | truncate(length=-1) }}", "x", 11, "is negative or too large", "smaller number"),
+        ("{{ 1.5 | round(method='up') }}", "x", 10, "does not know this `method`", "`\"ceil\"`"),
+        // Missing values.
+        (
+            "{% set parts = code | split(pat=',') %}{{ parts[5] }}",
+            "a,b",
+            43,
+            "`parts[5]` has no value in this row: there are fewer items",
+            "write `parts[5] | default(value=\"…\")`",
+        ),
+        (
+            "{% if Note %}{% set y = 1 %}{% endif %}{{ y }}",
+            "x",
+            43,
+            "`y` has no value in this row",
+            "write `y | default(value=\"…\")`",
+        ),
+        ("{% if Note %}{% set y = 1 %}{% endif %}{{ y.a }}", "x", 43, "has no value in this row", "| default"),
+        ("{{ {'a': 1} | get(key=code) }}", "x", 15, "does not have the key", "default="),
+        ("{{ code['x'] }}", "ab", 9, "a whole number", "| int`"),
+        // Loops and lists.
+        ("{% for x in 5 %}{{ x }}{% endfor %}", "x", 13, "a loop needs a list", "split(pat=\",\")"),
+        (
+            "{% for k, v in code %}{{ v }}{% endfor %}",
+            "ab",
+            16,
+            "a loop over keys and values needs a map, and the cell of `code` is text",
+            "one variable",
+        ),
+        ("{% if 'a' in 5 %}x{% endif %}", "x", 14, "`in` looks into a list or a text", "in [\"Kyiv\", \"Lviv\"]"),
+        ("{{ [1, 'a'] | sort | join }}", "x", 15, "cannot be sorted", "make all its items texts"),
+        // Amounts and dates.
+        ("{{ code | money }}", "12 UAH", 11, "the cell of `code` is no amount", "the currency in the text"),
+        ("{{ code | money }}", "1,200", 11, "before a fraction or between thousands", "1200.50"),
+        ("{{ code | date }}", "soon", 11, "is not a date such as `2026-12-05`", "in the list"),
+        ("{{ code | date }}", "", 11, "the cell of `code` is empty, so it is no date", "{% if code %}"),
+    ];
+    let mut wrong = Vec::new();
+    for (source, code, column, sentence, remedy) in table {
+        let problem = failing(source, code);
+        let help = problem.help.clone().unwrap_or_default();
+        if problem.column != column || !problem.message.contains(sentence) || !help.contains(remedy) {
+            wrong.push(format!("{source} with `{code}`: {}: {}; {help}", problem.column, problem.message));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_failure_shows_a_cell_or_a_type_of_a_programmer() {
+    for source in [
+        "{{ code | int }}",
+        "{{ code | float }}",
+        "{{ code * 2 }}",
+        "{% if code > 1 %}x{% endif %}",
+        "{{ (code | replace(from='x', to='') | int) ** 999 }}",
+        "{{ [code] | nth(n=code) }}",
+        "{{ {'a': 1} | get(key=code) }}",
+        "{{ code | money }}",
+        "{{ code | date }}",
+    ] {
+        let problem = failing(source, "380501234567x");
+        let shown = format!("{} {}", problem.message, problem.help.unwrap_or_default());
+        for word in ["050123", "i64", "u64", "f64", "string", "i128", "usize", "&["] {
+            assert!(!shown.contains(word), "{source}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn what_the_author_throws_is_said_as_it_is_written() {
+    let problem = failing("{% if code == 'x' %}{{ throw(message='no code') }}{% endif %}", "x");
+    assert_eq!((problem.message.as_str(), problem.help), ("no code", None));
+}
+
+#[test]
+fn what_a_message_of_tera_does_not_say_for_people_is_said_in_general() {
+    let kind = ErrorKind::Msg("Something `i64` new 380501234567".into());
+    let failure = explain(&kind, "{{ code }}", 3..7, &|_| true);
+    assert!(!failure.reason.contains("i64") && !failure.reason.contains("050"), "{failure:?}");
+}

@@ -1,0 +1,64 @@
+//! Texts that fail with the cells of rows: which column, which rows, where in the author's file, and what to write.
+
+use crate::support::{campaign, phone};
+
+/// A list with text under `discount`, two rows of which are empty or no number.
+fn list() -> String {
+    let cells = ["5", "10", "", "x"];
+    let rows = cells.iter().enumerate().map(|(row, cell)| format!("{},Olena,{cell}\n", phone(row + 2)));
+    format!("phone,name,discount\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn comparison_of_text_names_column_rows_place_and_remedy() {
+    let message = "{{ name }}{% if discount > 0 %}, -{{ discount }}%{% endif %}";
+    let channel = format!("  - viber:\n      signature: Olena\n      message: \"{message}\"");
+    let sale = campaign().with_list(&list()).channels(&channel).write();
+    let told = sale.campaign(&["check", "sale.yaml", "--json"]).json();
+    let findings = told["findings"].as_array().expect("findings");
+    let of_rows: Vec<_> = findings.iter().filter(|finding| finding["severity"] != "note").collect();
+    let [finding] = of_rows.as_slice() else { panic!("one cause, one finding: {told:#}") };
+    assert_eq!(finding["rule"], "invalid-row");
+    let expected = "rows 2, 3, 4 and 5 are invalid: the cell of `discount` is text and is compared with a number";
+    assert_eq!(finding["message"], expected);
+    assert_eq!(finding["help"], "write `discount | int > 0`");
+    let line = std::fs::read_to_string(sale.path("sale.yaml")).expect("a file");
+    let (at, text) = line.lines().enumerate().find(|(_, line)| line.contains("discount > 0")).expect("the line");
+    assert_eq!(finding["line"], at + 1);
+    assert_eq!(finding["column"], text.find("discount > 0").expect("the place") + 1);
+    let place = format!("sale.yaml:{}:{}", at + 1, text.find("discount > 0").expect("the place") + 1);
+    let summary = sale.campaign(&["check", "sale.yaml"]).stdout;
+    assert!(summary.contains(&place), "no {place} in {summary}");
+}
+
+#[test]
+fn failure_in_a_text_file_stands_at_its_line() {
+    let channel = "  - sms: { signature: OlenaCo, message: { file: sale.txt } }";
+    let sale = campaign().with_list(&list()).channels(channel).write();
+    sale.write("sale.txt", "{{ name }},\nyour {{ discount | int }}%\n");
+    let told = sale.campaign(&["check", "sale.yaml"]);
+    let expected =
+        ["sale.txt:2:18", "row 5 is invalid: the cell of `discount` is not a number", "is empty, so it is no number"];
+    for part in expected {
+        assert!(told.stderr.contains(part), "no {part}: {}", told.told());
+    }
+    assert!(!told.stderr.contains("i64") && !told.stderr.contains("`string`"), "{}", told.told());
+}
+
+#[test]
+fn filters_write_amounts_and_dates_in_the_language_of_the_campaign() {
+    let list = format!("phone,sum,due\n{},4392.66,2026-12-05\n", phone(2));
+    let channel = "  - sms: { signature: OlenaCo, message: \"{{ sum | money }} | {{ due | date }} | {{ sum | float | round }}\" }";
+    for (language, expected) in [
+        ("language: uk", "4 392,66 | 5 грудня 2026 | 4393"),
+        ("language: en", "4,392.66 | 5 December 2026 | 4393"),
+        ("language: de", "4.392,66 | 5. Dezember 2026 | 4393"),
+    ] {
+        let sale = campaign().with_list(&list).channels(channel).top(language).write();
+        let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
+        assert!(told.stdout.contains(expected), "no {expected}: {}", told.told());
+    }
+    let sale = campaign().with_list(&list).channels(channel).recipients("region: UA").write();
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    assert!(told.stdout.contains("4 392,66 | 5 грудня 2026"), "{}", told.told());
+}
