@@ -387,7 +387,7 @@ mod tests {
             ("{{ recipient['code'] }}", "1:4", "the same for all recipients"),
             ("{{ tody }}", "1:4", "did you mean `today`?"),
             ("{% include 'ok.txt' %}", "1:12", "this text stands alone"),
-            ("{{ shop | int }}", "1:11", "not a number"),
+            ("{{ shop | int }}", "1:4", "not a number"),
         ];
         for (source, place, expected) in table {
             let TextProblem { line, column, message, help, .. } =

@@ -12,7 +12,7 @@ use tera::ErrorKind;
 use spot::{Spot, Subject};
 
 use super::engine::{MAX_BYTES, OWN_MESSAGES};
-use super::lex::{Kind, Token, tokens};
+use super::lex::{Kind, Token};
 use super::regional::{NO_AMOUNT, NO_DATE};
 
 /// A sentence about what fails, and the remedy if one is known.
@@ -34,14 +34,23 @@ impl Failure {
     }
 }
 
-/// The failure that tera reports at those bytes of a text; `is_column` tells which names are columns of the list.
-pub(super) fn explain(kind: &ErrorKind, source: &str, span: Range<usize>, is_column: &dyn Fn(&str) -> bool) -> Failure {
+/// The failure that tera reports at those bytes of a text, and the bytes of the whole expression; `is_column` tells which names
+/// are columns of the list.
+pub(super) fn explain(
+    kind: &ErrorKind,
+    source: &str,
+    span: Range<usize>,
+    is_column: &dyn Fn(&str) -> bool,
+) -> (Failure, Range<usize>) {
     let message = match kind {
-        ErrorKind::Io(_) => return Failure::alone(format!("the text becomes longer than {MAX_BYTES} bytes")),
+        ErrorKind::Io(_) => {
+            return (Failure::alone(format!("the text becomes longer than {MAX_BYTES} bytes")), span);
+        }
         ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report) => report.message().to_owned(),
         other => other.to_string(),
     };
-    Spot { source, span, tokens: tokens(source), is_column }.explain(&message)
+    let spot = Spot::new(source, span, is_column);
+    (spot.explain(&message), spot.span)
 }
 
 /// What the words between the first two backticks, and between the next two, say.
@@ -129,7 +138,7 @@ impl<'s> Spot<'s> {
                 Failure::new("the third number between `[` and `]` is 0", "write another step")
             }
             _ if message.contains(" has no length") || message.contains(" cannot be reversed") => Failure::new(
-                format!("the filter `{}` needs a text or a list", self.filter().unwrap_or("length")),
+                format!("the filter `{}` needs a text or a list", self.own_filter.unwrap_or("length")),
                 format!("write `{} | str` before it", self.subject().written),
             ),
             _ if message.contains("is a float; cannot") => Failure::new(
@@ -148,7 +157,7 @@ impl<'s> Spot<'s> {
                 "make all its items texts, or all numbers",
             ),
             _ if message.contains("does not have an attribute") => Failure::new(
-                format!("an item of the list lacks the attribute that `{}` names", self.filter().unwrap_or("sort")),
+                format!("an item of the list lacks the attribute that `{}` names", self.own_filter.unwrap_or("sort")),
                 "remove `attribute`, or name one that each item has",
             ),
             _ if starts("Invalid argument for `method`") => Failure::new(
@@ -171,7 +180,7 @@ impl<'s> Spot<'s> {
                 format!("write `{} | str is containing(pat=…)`", self.subject().written),
             ),
             _ if starts("Value `") => Failure::new(
-                format!("a number for `{}` is negative or too large", self.filter().unwrap_or("the filter")),
+                format!("a number for `{}` is negative or too large", self.own_filter.unwrap_or("the filter")),
                 "write a smaller number that is not negative",
             ),
             _ if starts("super() called") || starts("Tried to use super()") => {
@@ -283,7 +292,7 @@ impl<'s> Spot<'s> {
     }
 
     fn wrong_kind(&self, expected: &str, found: &str) -> Failure {
-        let name = self.filter().unwrap_or("it");
+        let name = self.filter_behind().unwrap_or("it");
         let is_test = super::engine::TESTS.contains(&name) && !super::engine::FILTERS.contains(&name);
         let what = if is_test { "test" } else { "filter" };
         match expected {
@@ -311,11 +320,11 @@ impl<'s> Spot<'s> {
     }
 
     fn missing_argument(&self, argument: &str) -> Failure {
-        let name = self.filter().or_else(|| match self.inner().first()?.kind {
+        let function = self.inner().first().and_then(|token| match token.kind {
             Kind::Name(name) => Some(name),
             _ => None,
         });
-        let name = name.unwrap_or("it");
+        let name = self.own_filter.or(function).unwrap_or("it");
         Failure::new(format!("`{name}` needs `{argument}`"), format!("write `{name}({argument}=…)`"))
     }
 

@@ -143,7 +143,7 @@ pub(super) fn failing(
     span: Range<usize>,
     is_column: &dyn Fn(&str) -> bool,
 ) -> TextProblem {
-    let Failure { reason, help } = explain(kind, &text.source, span.clone(), is_column);
+    let (Failure { reason, help }, span) = explain(kind, &text.source, span, is_column);
     TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, reason).help(help)
 }
 
@@ -267,7 +267,7 @@ mod tests {
             (
                 "\n {{ code | int }}",
                 cells("380501234567x"),
-                "the cell of `code` is not a number (`sms.message`, line 2, column 12)",
+                "the cell of `code` is not a number (`sms.message`, line 2, column 5)",
             ),
             ("{% set a = 1 %}{{ code | round }}", cells("380501234567x"), "(`sms.message`, line 1, column 19)"),
             ("{% if not code %}{{ throw(message='no code') }}{% endif %}", cells(""), "no code"),

@@ -21,7 +21,8 @@ fn of_call(text: &Text, call: &FilterCall) -> Vec<TextProblem> {
     let mut problems = Vec::new();
     let mut meant = Vec::new();
     for (argument, at) in arguments.iter().filter(|(argument, _)| !known().any(|known| known == argument)) {
-        let near = did_you_mean(argument, known());
+        let near =
+            did_you_mean(argument, known()).or_else(|| known().find(|known| known.starts_with(argument.as_str())));
         meant.extend(near);
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),

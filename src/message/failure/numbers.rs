@@ -8,7 +8,7 @@ impl Spot<'_> {
     pub(super) fn number(&self, message: &str) -> Failure {
         let text = message.trim_start_matches("The string `").split("` cannot be").next().unwrap_or("");
         let Subject { title, written } = self.subject();
-        let filter = self.filter().filter(|name| ["int", "float"].contains(name)).unwrap_or("int");
+        let filter = self.own_filter.filter(|name| ["int", "float"].contains(name)).unwrap_or("int");
         let is_plain = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'));
         let is_grouped =
             text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '+' | '\'') || c.is_whitespace());

@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use crate::message::lex::{Kind, Token};
+use crate::message::lex::{Kind, Token, tokens};
 
 /// The place of a failure in its text.
 pub(super) struct Spot<'s> {
     pub(super) source: &'s str,
     pub(super) span: Range<usize>,
+    /// The filter or the test whose name tera points at.
+    pub(super) own_filter: Option<&'s str>,
     pub(super) tokens: Vec<Token<'s>>,
     pub(super) is_column: &'s dyn Fn(&str) -> bool,
 }
@@ -25,7 +27,64 @@ fn number_filter(other: &str) -> &'static str {
     if other == "f64" || other.contains('.') { "float" } else { "int" }
 }
 
+/// The first token of the value that ends before the token `end`: a name with its parts and calls, brackets, or one token.
+fn operand(tokens: &[Token<'_>], end: usize) -> usize {
+    let symbol =
+        |at: usize, symbols: &[&str]| matches!(&tokens[at].kind, Kind::Symbol(symbol) if symbols.contains(symbol));
+    let mut at = end;
+    while at > 0 {
+        at -= 1;
+        if symbol(at, &[")", "]", "}"]) {
+            let mut depth = 1;
+            while at > 0 && depth > 0 {
+                at -= 1;
+                depth += i32::from(symbol(at, &[")", "]", "}"])) - i32::from(symbol(at, &["(", "[", "{"]));
+            }
+            let follows = at > 0 && (matches!(tokens[at - 1].kind, Kind::Name(_)) || symbol(at - 1, &[")", "]"]));
+            if !follows || symbol(at, &["{"]) {
+                return at;
+            }
+        } else if at > 0 && symbol(at - 1, &[".", "?."]) {
+            at -= 1;
+        } else {
+            return at;
+        }
+    }
+    at
+}
+
+/// The first token of the expression that goes into the filter or the test at the token `at`, through all filters before it.
+fn chain(tokens: &[Token<'_>], at: usize) -> Option<usize> {
+    let mut first = at;
+    while let Some(joint) = first.checked_sub(1) {
+        let joint = match tokens[joint].kind {
+            Kind::Symbol("|") | Kind::Name("is") => joint,
+            Kind::Name("not") if joint > 0 && tokens[joint - 1].kind == Kind::Name("is") => joint - 1,
+            _ => break,
+        };
+        first = operand(tokens, joint);
+    }
+    (first < at).then_some(first)
+}
+
 impl<'s> Spot<'s> {
+    /// The place at those bytes. Tera points at the name of a filter; the value that goes into it belongs to the place.
+    pub(super) fn new(source: &'s str, span: Range<usize>, is_column: &'s dyn Fn(&str) -> bool) -> Self {
+        let tokens = tokens(source);
+        let at = tokens.partition_point(|token| token.span.start < span.start);
+        let named = match tokens.get(at).map(|token| &token.kind) {
+            Some(Kind::Name(name)) => chain(&tokens, at).map(|first| (*name, first)),
+            _ => None,
+        };
+        match named {
+            Some((name, first)) => {
+                let span = tokens[first].span.start..span.end;
+                Self { source, span, own_filter: Some(name), tokens, is_column }
+            }
+            None => Self { source, span, own_filter: None, tokens, is_column },
+        }
+    }
+
     /// What is written at the place.
     pub(super) fn written(&self) -> &'s str {
         self.source.get(self.span.clone()).unwrap_or("").trim()
@@ -87,20 +146,21 @@ impl<'s> Spot<'s> {
         }
     }
 
-    /// The filter or the test at the place, or behind it.
-    pub(super) fn filter(&self) -> Option<&'s str> {
-        if let Some(Token { kind: Kind::Name(name), .. }) = self.inner().first()
-            && matches!(self.before().last().map(|token| &token.kind), Some(Kind::Symbol("|") | Kind::Name("is")))
-        {
-            return Some(*name);
+    /// The filter or the test that the value at the place goes into.
+    pub(super) fn filter_behind(&self) -> Option<&'s str> {
+        let mut behind = self.tokens.iter().skip_while(|token| token.span.start < self.span.end).peekable();
+        // The arguments of a filter at the end of the place.
+        let mut depth = 0_usize;
+        while let Some(token) = behind.next_if(|token| depth > 0 || token.kind == Kind::Symbol("(")) {
+            match token.kind {
+                Kind::Symbol("(") => depth += 1,
+                Kind::Symbol(")") => depth -= 1,
+                _ => {}
+            }
         }
-        let end = self.tokens.partition_point(|token| token.span.start < self.span.end);
-        let mut behind = self.tokens[end..]
-            .iter()
-            .map(|token| &token.kind)
-            .skip_while(|kind| matches!(kind, Kind::Symbol(")" | "|") | Kind::Name("is" | "not")));
-        match behind.next() {
-            Some(Kind::Name(name)) => Some(*name),
+        let joins = |token: &&Token<'_>| matches!(token.kind, Kind::Symbol(")" | "|") | Kind::Name("is" | "not"));
+        match behind.find(|token| !joins(token))?.kind {
+            Kind::Name(name) => Some(name),
             _ => None,
         }
     }
@@ -121,6 +181,7 @@ impl<'s> Spot<'s> {
         let side = |span: Range<usize>| Spot {
             source: self.source,
             span,
+            own_filter: None,
             tokens: self.tokens.clone(),
             is_column: self.is_column,
         };
