@@ -1,6 +1,6 @@
 //! How many messages can leave until a moment.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{PerDay, Windows};
 
@@ -15,35 +15,54 @@ pub struct Capacity<'c> {
     pub per_day: Option<&'c PerDay>,
 }
 
+/// How far the messages of a run come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// The messages that have not left.
+    pub(super) left: u64,
+    /// When the last message leaves; meaningless if some have not left.
+    pub(super) at: Timestamp,
+}
+
 impl Capacity<'_> {
     /// How many of so many messages can leave from a moment on before another one, where none has left yet.
     #[must_use]
     pub fn leaving(&self, messages: u64, from: Timestamp, until: Timestamp) -> u64 {
+        messages - self.send(messages, from, until).left
+    }
+
+    /// Sends so many messages from a moment on, and stops at another one.
+    pub(super) fn send(&self, messages: u64, from: Timestamp, until: Timestamp) -> Progress {
         let (mut at, mut left, mut days) = (from, messages, 0);
         while at < until && left > 0 {
             let next = self.per_day.map_or(until, |per_day| per_day.next(at).timestamp().min(until));
             let today = self.per_day.map_or(left, |per_day| per_day.limit(days).min(left));
-            let leaving = self.between(today, at, next);
-            left -= leaving;
-            days += usize::from(leaving > 0);
-            at = next;
+            let day = self.send_within_day(today, at, next);
+            left -= today - day.left;
+            days += usize::from(day.left < today);
+            at = if left == 0 { day.at } else { next };
         }
-        messages - left
+        Progress { left, at }
     }
 
     /// The same within a day.
-    fn between(&self, messages: u64, from: Timestamp, until: Timestamp) -> u64 {
+    fn send_within_day(&self, messages: u64, from: Timestamp, until: Timestamp) -> Progress {
         let (mut at, mut left) = (from, messages);
         while left > 0
             && let Some(opens) = self.windows.open_from(at).filter(|opens| *opens < until)
         {
+            let Some(rate) = self.rate else { return Progress { left: 0, at: opens } };
             let closes = self.windows.closed_from(opens).map_or(until, |closes| closes.min(until));
-            let seconds = closes.duration_since(opens).as_secs_f64();
             // A rate is a whole number a day at least, and what is beyond any number is all of them.
-            left = self.rate.map_or(0, |rate| left.saturating_sub((seconds * rate) as u64));
+            let fit = (closes.duration_since(opens).as_secs_f64() * rate) as u64;
+            if left <= fit {
+                let takes = SignedDuration::try_from_secs_f64(left as f64 / rate).unwrap_or_default();
+                return Progress { left: 0, at: opens.checked_add(takes).map_or(closes, |at| at.min(closes)) };
+            }
+            left -= fit;
             at = closes;
         }
-        messages - left
+        Progress { left, at }
     }
 }
 

@@ -8,6 +8,7 @@ mod country;
 mod every;
 mod inverted;
 mod occurrences;
+mod outlook;
 mod per_day;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ pub use capacity::Capacity;
 pub use country::zone_of_country;
 pub use inverted::InvertedZone;
 pub use occurrences::{Occurrence, Occurrences};
+pub use outlook::{Course, MessageGroup, Outlook, RunEnd, RunLimits, ScheduledRun};
 pub use per_day::PerDay;
 pub use timing::{NoTiming, Timing};
 pub use window::{Days, Hours, Window, Windows};

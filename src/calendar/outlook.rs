@@ -1,0 +1,184 @@
+//! The outlook of a run: what its windows, its end, its rate and `per_day` mean for it from the moment at which it begins.
+//!
+//! This is the only place that judges them together. The caller names the moment: now for a run by hand, and the dates of a
+//! schedule for a run of the schedule.
+
+use std::time::Duration;
+
+use jiff::{Timestamp, ToSpan as _};
+
+use super::{Capacity, Occurrence, PerDay, Schedule, Windows};
+
+/// How many days a run is followed at most. Runs that last longer have no known finish.
+const FOLLOWED: i64 = 400;
+/// How many occurrences of a schedule are judged at most.
+const OCCURRENCES: usize = 100;
+/// How many days ahead occurrences are judged, beyond the first ones.
+const AHEAD: i64 = 366;
+/// How many occurrences are judged however far ahead they are.
+const FIRST: usize = 3;
+
+/// What limits a run.
+#[derive(Clone, Debug)]
+pub struct RunLimits<'c> {
+    /// The messages, grouped by the windows that hold for them.
+    pub groups: Vec<MessageGroup>,
+    /// The most messages in a second; nothing without a limit.
+    pub rate: Option<f64>,
+    /// The most messages on a day.
+    pub per_day: Option<&'c PerDay>,
+    /// When the run ends, even if messages are left.
+    pub end: Option<RunEnd>,
+}
+
+/// Messages that the same windows hold for.
+#[derive(Clone, Debug)]
+pub struct MessageGroup {
+    /// The windows.
+    pub windows: Windows,
+    /// How many messages.
+    pub messages: u64,
+}
+
+/// The end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// At this moment.
+    At(Timestamp),
+    /// So long after the run began.
+    After(Duration),
+}
+
+/// What becomes of a run that begins at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// When the run begins.
+    pub begins: Timestamp,
+    /// When it ends, even if messages are left.
+    pub ends: Option<Timestamp>,
+    /// When a window opens for the first message; nothing if none opens within a year.
+    pub opens: Option<Timestamp>,
+    /// When the last message leaves, or the run ends before; nothing if it lasts longer than a year.
+    pub finishes: Option<Timestamp>,
+    /// About how many messages do not leave before the end.
+    pub unsent: u64,
+}
+
+/// A run of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduledRun {
+    /// The occurrence.
+    pub occurrence: Occurrence,
+    /// What becomes of it.
+    pub course: Course,
+}
+
+/// What becomes of an occurrence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// Messages leave.
+    Sends(Outlook),
+    /// No message can leave.
+    SendsNothing(Outlook),
+    /// The run before is still being sent, until this moment; nothing if it lasts longer than a year.
+    Busy(Option<Timestamp>),
+}
+
+impl Outlook {
+    /// Whether a message can leave.
+    #[must_use]
+    pub fn sends(&self) -> bool {
+        self.opens.is_some_and(|opens| self.ends.is_none_or(|ends| opens < ends))
+    }
+
+    /// How long the first message waits for a window.
+    #[must_use]
+    pub fn wait(&self) -> Duration {
+        let wait = self.opens.map(|opens| opens.duration_since(self.begins));
+        wait.and_then(|wait| Duration::try_from(wait).ok()).unwrap_or_default()
+    }
+}
+
+impl RunLimits<'_> {
+    /// The outlook of a run that begins at a moment.
+    #[must_use]
+    pub fn outlook(&self, begins: Timestamp) -> Outlook {
+        let ends = self.end.map(|end| match end {
+            RunEnd::At(at) => at,
+            RunEnd::After(time) => begins.checked_add(time).unwrap_or(Timestamp::MAX),
+        });
+        let opens = self.groups.iter().filter_map(|group| group.windows.open_from(begins)).min();
+        let outlook = Outlook { begins, ends, opens, finishes: ends, unsent: self.messages() };
+        if !outlook.sends() {
+            return outlook;
+        }
+        let (unsent, finishes) = self.send(begins, ends);
+        Outlook { finishes, unsent, ..outlook }
+    }
+
+    /// What becomes of the next occurrences of a schedule after a moment: a hundred, or those of a year.
+    #[must_use]
+    pub fn scheduled_runs(&self, schedule: &Schedule, after: Timestamp) -> Vec<ScheduledRun> {
+        let ahead = after.checked_add((AHEAD * 24).hours()).unwrap_or(Timestamp::MAX);
+        let near = schedule.after(after).take(OCCURRENCES).enumerate();
+        let near = near.take_while(|(index, occurrence)| *index < FIRST || occurrence.at < ahead);
+        let mut runs = Vec::new();
+        let mut sending: Option<Outlook> = None;
+        for (_, occurrence) in near {
+            let busy = sending.filter(|run| run.finishes.is_none_or(|finishes| finishes > occurrence.at));
+            let course = match busy {
+                Some(run) => Course::Busy(run.finishes),
+                None => self.course(occurrence.at),
+            };
+            if let Course::Sends(outlook) = course {
+                sending = Some(outlook);
+            }
+            // A window that stays closed for a year stays closed for the occurrences within it too.
+            let stays_closed = matches!(course, Course::SendsNothing(Outlook { opens: None, .. }));
+            runs.push(ScheduledRun { occurrence, course });
+            if stays_closed {
+                break;
+            }
+        }
+        runs
+    }
+
+    /// What becomes of an occurrence that begins at a moment, if no other run is being sent.
+    #[must_use]
+    pub fn course(&self, begins: Timestamp) -> Course {
+        let outlook = self.outlook(begins);
+        if outlook.sends() { Course::Sends(outlook) } else { Course::SendsNothing(outlook) }
+    }
+
+    /// All messages.
+    fn messages(&self) -> u64 {
+        self.groups.iter().map(|group| group.messages).sum()
+    }
+
+    /// About how many messages do not leave before the end, and when the run finishes.
+    fn send(&self, begins: Timestamp, ends: Option<Timestamp>) -> (u64, Option<Timestamp>) {
+        let followed = begins.checked_add((FOLLOWED * 24).hours()).unwrap_or(Timestamp::MAX);
+        let until = ends.map_or(followed, |ends| ends.min(followed));
+        let capacity = |windows, messages| {
+            Capacity { rate: self.rate, windows, per_day: self.per_day }.send(messages, begins, until)
+        };
+        // Each group by its own windows, and all of them by the rate and the days that they share.
+        let always = Windows::default();
+        let mut left = capacity(&always, self.messages());
+        let (mut closed_out, mut last) = (0, left.at);
+        for group in self.groups.iter().filter(|group| group.messages > 0) {
+            let group = capacity(&group.windows, group.messages);
+            (closed_out, last) = (closed_out + group.left, last.max(group.at));
+        }
+        left.left = left.left.max(closed_out);
+        match (left.left, ends) {
+            (0, _) => (0, Some(last)),
+            (unsent, Some(ends)) if ends <= followed => (unsent, Some(ends)),
+            _ => (0, None),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "outlook_tests.rs"]
+mod tests;
