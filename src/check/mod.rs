@@ -18,6 +18,7 @@ mod recipe;
 pub mod rules;
 mod survey;
 mod tee;
+mod timing;
 mod zones;
 
 pub use broken_text::Damage;
@@ -31,11 +32,12 @@ pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
     against_includes, against_message, against_profile, against_texts, costly_characters, empty_cells, invalid_rows,
     inverted_zones, landlines, list_form, notes, odd_rows, opted_out_rows, over_limits, promised_receipts, rows_within,
-    unconfirmed_replica, unfamiliar_ledger, unfilled_notice, unknown_zones, until_near, until_over, zone_column,
+    unconfirmed_replica, unfamiliar_ledger, unfilled_notice, unknown_zones, until_over, zone_column,
 };
 pub(crate) use survey::sms_parts;
 pub use survey::{
     ALREADY_SENT, CostlyRows, DUPLICATE, EXCLUDED, Excluded, First, HOLDOUT, RowsBySize, Size, Survey, Terms, survey,
 };
 pub use tee::Tee;
-pub use zones::Zones;
+pub use timing::{RunStart, timing_findings};
+pub use zones::{RowClocks, Zones};

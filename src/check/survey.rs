@@ -17,7 +17,8 @@ use super::recipe::{Composed, Composer, Uncomposed};
 use super::rules;
 use super::zones::Zones;
 use crate::audience::{Chunk, Number, Seen, holds_a_row};
-use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage, costly_characters, sms_text};
+use crate::calendar::zone_of_country;
+use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage, costly_characters, country_of, sms_text};
 use crate::finding::Finding;
 use crate::ledger::{CANCELLED_EARLIER, CAPPED, LeftOut, NumberSet, OPTED_OUT, State, StateCounts};
 use crate::manifest::{Brief, Duplicates, Places};
@@ -45,6 +46,8 @@ pub struct Terms<'a> {
     pub excluded: &'a Excluded,
     /// The column with the time zones of its recipients, where its window is on their clocks.
     pub zones: Option<&'a str>,
+    /// Whether a window is on the clocks of the numbers' countries.
+    pub by_country: bool,
 }
 
 /// Whom a survey leaves out, by their numbers.
@@ -107,7 +110,7 @@ pub struct Survey {
     pub columns: Vec<Column>,
     /// The rows with a cell that holds what looks like a row.
     pub rows_within: RoaringBitmap,
-    /// The rows to be sent to whose cell in the column of zones names none.
+    /// The zones of the rows to be sent to.
     pub zones: Zones,
     /// The rows to be sent to whose cells say that their people opted out, for each such column.
     pub opted_out: Vec<OptedOutCells>,
@@ -266,8 +269,13 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
             for (record, examined) in chunk.iter().zip(examined) {
                 let Some(phone) = tally.add(terms, record.row, examined) else { continue };
                 tally.opted_out.iter_mut().for_each(|cells| cells.add(record.row, record.fields));
-                if let Some(zones) = zones {
-                    tally.zones.add(record.row, record.fields.get(zones).trim());
+                let cell = zones.map(|zones| record.fields.get(zones).trim());
+                if let Some(cell) = cell {
+                    tally.zones.add(record.row, cell);
+                }
+                if cell.is_some() || terms.by_country {
+                    let country = Some(phone).filter(|_| terms.by_country).and_then(country_of);
+                    tally.zones.count(country.and_then(|country| zone_of_country(&country)), cell);
                 }
                 if tally.firsts.len() < SHOWN
                     && let Ok(Composed { message, .. }) = composer.compose(record)

@@ -11,6 +11,7 @@ use super::output::Output;
 use super::run::{left_out, variants};
 use super::schedule::words::date;
 use super::{policy, resources};
+use crate::check::RunStart;
 use crate::delivery::SingleKind;
 use crate::finding::{harmless, one_line, severity_word};
 use crate::gateway::BoxFuture;
@@ -96,7 +97,7 @@ impl Consent for Person {
 fn words(question: &Proposal<'_>) -> (String, Yes) {
     match question {
         Proposal::Begin { inputs, profile, survey, ledger, rows, again } => {
-            let text = begin((inputs, profile), survey, ledger, rows);
+            let text = begin((inputs, profile), survey, ledger, (rows, Some(RunStart::At(Timestamp::now()))));
             (format!("{text}{}", if *again { AGAIN } else { "" }), Yes::Number(rows.len()))
         }
         Proposal::Arm { arming, profile, ledger } => {
@@ -104,7 +105,8 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             let (mut text, yes) = match &arming.survey {
                 Some(survey) => {
                     let rows = survey.survey.planned_rows();
-                    (begin((inputs, profile), survey, ledger, &rows), Yes::Number(rows.len()))
+                    // `schedule add` shows the findings above the question.
+                    (begin((inputs, profile), survey, ledger, (&rows, None)), Yes::Number(rows.len()))
                 }
                 None => {
                     let (name, through, host) = (&inputs.campaign.brief.name, &profile.name, profile.base_url.host());
@@ -120,7 +122,9 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
         }
         Proposal::Approve { approving, profile, standing, ledger } => {
             let (inputs, planned) = (&approving.inputs, &approving.planned);
-            let mut text = begin((inputs, profile), &approving.survey, ledger, &approving.rows);
+            let now = Timestamp::now();
+            let start = if standing.is_some() { RunStart::of(&inputs.campaign, now) } else { RunStart::At(now) };
+            let mut text = begin((inputs, profile), &approving.survey, ledger, (&approving.rows, Some(start)));
             text += &used(inputs, profile);
             if planned.options.again {
                 text += AGAIN;
@@ -202,8 +206,13 @@ fn used(inputs: &Inputs, profile: &Profile) -> String {
     resources::lines(&inputs.campaign.resources(Some(profile)), inputs.campaign.delivery.on_in_doubt)
 }
 
-/// What a new run is going to do.
-fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, ledger: &str, rows: &RoaringBitmap) -> String {
+/// What a new run is going to do, with what is found of it if it starts then.
+fn begin(
+    (inputs, profile): (&Inputs, &Profile),
+    surveyed: &ListSurvey,
+    ledger: &str,
+    (rows, start): (&RoaringBitmap, Option<RunStart>),
+) -> String {
     let (campaign, survey) = (&inputs.campaign, &surveyed.survey);
     let mut text = format!("{} · through {} at {}\n", campaign.brief.name, profile.name, profile.base_url.host());
     text += &format!("  list: {} ({} rows)\n", campaign.recipients, thousands(survey.recipients));
@@ -212,14 +221,14 @@ fn begin((inputs, profile): (&Inputs, &Profile), surveyed: &ListSurvey, ledger: 
         text += &format!("    {}\n", one_line(&line));
     }
     text += &variants(&campaign.brief, survey).map(|line| format!("    {line}\n")).unwrap_or_default();
-    for finding in surveyed.warnings(inputs, Timestamp::now()) {
+    for finding in start.map(|start| surveyed.warnings(inputs, start)).unwrap_or_default() {
         text += &format!("  {}: {}\n", severity_word(finding.severity), one_line(&finding.message));
     }
     text += &format!("  about {} parts", thousands(survey.parts));
     if let Some(rate) = campaign.delivery.within(profile).rate.and_then(Rate::per_second) {
         let time = Duration::from_secs_f64(rows.len() as f64 / rate);
         text += &format!(", at least {}", duration(time));
-        if let Some(openings) = campaign.openings(Some(profile), time) {
+        if let Some(openings) = campaign.openings(Some(profile), time, None) {
             text += &format!(" in {openings} openings of the window");
         }
     }

@@ -12,6 +12,7 @@ use super::failure::Failure;
 use super::output::Output;
 use super::page;
 use super::suggested::{file, through};
+use crate::check::RunStart;
 use crate::domain::{Row, RowSet};
 use crate::finding::one_line;
 use crate::report::{self, RowPreview, cost_words, preview_rows};
@@ -35,7 +36,7 @@ pub(super) async fn preview(context: &Context, args: PreviewArgs) -> Result<u8, 
     let surveyed = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
     if !context.output.json {
         let mut findings = inputs.warnings.clone();
-        findings.extend(surveyed.warnings(&inputs, Timestamp::now()));
+        findings.extend(surveyed.warnings(&inputs, RunStart::of(&inputs.campaign, Timestamp::now())));
         context.output.findings(&findings);
     }
     let output = context.output.clone();

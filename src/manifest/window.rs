@@ -71,6 +71,35 @@ impl Campaign {
         (Windows::new(self.windows(profile).map(|window| (window.window.clone(), home.clone())).collect()), began)
     }
 
+    /// Whether a window that holds for it is on the clocks of the numbers' countries.
+    #[must_use]
+    pub fn goes_by_country(&self, profile: Option<&Profile>) -> bool {
+        self.windows(profile).any(|window| window.zone == WindowZone::Recipient)
+    }
+
+    /// The windows that hold for a recipient, by the zone of the number's country and by the zone in the recipient's cell.
+    /// Without one of these, its window is on the campaign's clocks.
+    #[must_use]
+    pub fn windows_of(&self, profile: Option<&Profile>, country: Option<&str>, cell: Option<&str>) -> Windows {
+        let clocks = |zone: &WindowZone| match zone {
+            WindowZone::Campaign => None,
+            WindowZone::Recipient => country,
+            WindowZone::Column(_) => cell,
+        };
+        let named = |name: Option<&str>| name.and_then(|name| TimeZone::get(name).ok());
+        let zoned = |window: &SendingWindow| {
+            (window.window.clone(), named(clocks(&window.zone)).unwrap_or_else(|| self.home()))
+        };
+        Windows::new(self.windows(profile).map(zoned).collect())
+    }
+
+    /// The windows that hold for all recipients, whatever their clocks.
+    #[must_use]
+    pub fn windows_of_all(&self, profile: Option<&Profile>) -> Windows {
+        let own = self.windows(profile).filter(|window| window.zone == WindowZone::Campaign);
+        Windows::new(own.map(|window| (window.window.clone(), self.home())).collect())
+    }
+
     /// When its messages may leave through a profile, in words; nothing where they always may.
     #[must_use]
     pub fn hours(&self, profile: Option<&Profile>) -> Option<String> {
@@ -89,11 +118,18 @@ impl Campaign {
         self.until?.at(&self.home())
     }
 
-    /// How often its window has to open until it has sent for so long; nothing where once is enough.
+    /// How often its window has to open until it has sent for so long; nothing where once is enough. A run that begins at an
+    /// unknown moment counts from the beginning of the campaign's day.
     #[must_use]
-    pub fn openings(&self, profile: Option<&Profile>, time: Duration) -> Option<u64> {
-        let (windows, began) = self.windows_at_home(profile);
-        windows.openings(began, time).filter(|openings| *openings > 1)
+    pub fn openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {
+        let (windows, today) = self.windows_at_home(profile);
+        windows.openings(begins.unwrap_or(today), time).filter(|openings| *openings > 1)
+    }
+
+    /// When its schedule is due next after a moment.
+    #[must_use]
+    pub fn due_after(&self, moment: Timestamp) -> Option<Timestamp> {
+        Some(self.schedule.as_ref()?.after(moment).next()?.at)
     }
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -77,9 +78,14 @@ struct ChannelShare {
 }
 
 impl Forecast {
-    /// What a campaign would do to these rows of its list.
+    /// What a campaign would do to these rows of its list, in a run that begins when it is due, if it is.
     #[must_use]
-    pub fn of(campaign: &Campaign, profile: Option<&Profile>, survey: &Survey, rows: &RoaringBitmap) -> Self {
+    pub fn of(
+        campaign: &Campaign,
+        profile: Option<&Profile>,
+        (survey, rows): (&Survey, &RoaringBitmap),
+        due: Option<Timestamp>,
+    ) -> Self {
         let mut left_out: Vec<LeftOutRows> = survey
             .left_out
             .sets()
@@ -119,7 +125,7 @@ impl Forecast {
             likely_cost: prices.as_ref().map(|prices| prices.likely(&survey.by_size, rows)),
             currency: profile.and_then(|profile| profile.currency.clone()).filter(|_| prices.is_some()),
             seconds,
-            openings: seconds.and_then(|seconds| campaign.openings(profile, Duration::from_secs_f64(seconds))),
+            openings: seconds.and_then(|seconds| campaign.openings(profile, Duration::from_secs_f64(seconds), due)),
             days: campaign.per_day.as_ref().map(|per_day| per_day.days(messages)).filter(|days| *days > 1),
             rate,
             firsts: survey.firsts.clone(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::armed::{addresses, digest, timeless};
+use super::check_campaign::{findings_of, findings_of_ledger};
 use super::consent::confirm;
 use super::inputs::mentions_today;
 use super::plan::check_profile;
@@ -15,6 +16,8 @@ use super::{
     survey_list,
 };
 use crate::calendar::{Occurrence, Schedule};
+use crate::check::RunStart;
+use crate::finding::Finding;
 use crate::ledger::{ArmedSchedule, DamagedSchedule, Schedules};
 use crate::manifest::Day;
 
@@ -32,6 +35,8 @@ pub struct Arming {
     pub next: Vec<Occurrence>,
     /// What was found in the list; nothing where it is to come.
     pub survey: Option<ListSurvey>,
+    /// What is worth knowing and refuses nothing: what `check` finds, judged from the next dates.
+    pub findings: Vec<Finding>,
     /// Whether each occurrence says what the one before said.
     pub repeats_itself: bool,
     /// Whether it takes the place of what was armed before.
@@ -82,6 +87,11 @@ impl Arming {
             true => None,
             false => Some(survey_list(&inputs, Some(adapters.ledger.as_ref()), &adapters.observer).await?),
         };
+        let mut findings = findings_of(&inputs, survey.as_ref(), RunStart::Scheduled(now));
+        findings.extend(findings_of_ledger(&inputs, adapters.ledger.as_ref(), now).await?);
+        if findings.iter().any(Finding::is_error) {
+            return Err(Error::Findings(findings));
+        }
         let (before, now_says) = (&timeless.brief, &inputs.campaign.brief);
         let repeats_itself = schedule.repeats(now)
             && before.contents().eq(now_says.contents())
@@ -98,7 +108,7 @@ impl Arming {
             since: now,
             paused: false,
         };
-        Ok(Self { schedule, next, survey, repeats_itself, was_armed, armed, inputs })
+        Ok(Self { schedule, next, survey, findings, repeats_itself, was_armed, armed, inputs })
     }
 
     /// Asks for a yes as before a live run, and arms it.

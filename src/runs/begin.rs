@@ -7,7 +7,7 @@ use roaring::RoaringTreemap;
 use super::consent::{Consent, confirm};
 use super::exclude::excluded;
 use super::freeze::frozen;
-use super::hours::refuse_over;
+use super::hours::{refuse_never_sends, refuse_over};
 use super::launch::{Preparation, RunToSend, Session};
 use super::outcome::{NothingLeft, Outcome};
 use super::plan::{ApprovedYes, check_profile};
@@ -17,7 +17,7 @@ use super::{
     CancelledBefore, Error, Event, Inputs, ListSurvey, Proposal, Round, ScheduleRefusal, SentAlready, already_sent,
     blocking, capped, occurrence_key, opted_out, runs_of,
 };
-use crate::check::Excluded;
+use crate::check::{Excluded, RunStart};
 use crate::delivery::FrozenInputs;
 use crate::failpoint;
 use crate::ledger::{Fate, Heed, NewRun, NumberSet, OptedOut, Progress, Run, RunId, State};
@@ -123,6 +123,9 @@ impl Session {
         let surveyed = Arc::clone(listed);
         let survey = blocking(move || surveyed.survey(&excluded, Some(list))).await??;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");
+        if live {
+            refuse_never_sends(inputs, &survey.survey, RunStart::At((self.adapters.clock)()))?;
+        }
         self.refuse_unplanned(&survey)?;
         let chosen = self.launch.request.chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
         // A list in which nobody can be sent to is a run with its results; one that was sent to is one already. If only an

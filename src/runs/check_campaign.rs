@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list, unfamiliar_ledger_warning};
 use crate::check::online::Cost;
 use crate::check::{
-    against_includes, invalid_rows, list_form, notes, promised_receipts, unconfirmed_replica, until_over,
+    RunStart, against_includes, invalid_rows, list_form, notes, promised_receipts, timing_findings, unconfirmed_replica,
 };
 use crate::finding::{Finding, rules};
 use crate::ledger::Ledger;
@@ -38,14 +38,15 @@ pub async fn check_campaign(
     (observer, now): (&Observer, Timestamp),
     explain: impl Fn(Error) -> String,
 ) -> Result<CheckedCampaign, Error> {
+    let start = RunStart::of(&inputs.campaign, now);
     let (list, mut findings) = match survey_list(inputs, ledger, observer).await {
         Ok(list) => {
-            let findings = findings_of(inputs, &list, now);
+            let findings = findings_of(inputs, Some(&list), start);
             (Some(list), findings)
         }
         // What is wrong with the list or the texts hides nothing that does not depend on them.
         Err(Error::Findings(found)) => {
-            let mut findings = of_campaign(inputs);
+            let mut findings = findings_of(inputs, None, start);
             findings.retain(|finding| !found.contains(finding));
             findings.extend(found);
             (None, findings)
@@ -53,13 +54,9 @@ pub async fn check_campaign(
         Err(error) => return Err(error),
     };
     findings.extend(files.finding(inputs));
-    findings.extend(until_over(&inputs.campaign, now));
     let Some(list) = list else { return Err(Error::Findings(findings)) };
-    if let Some(ledger) = ledger.filter(|_| inputs.destination.is_live()) {
-        findings.extend(unconfirmed_replica(ledger.unconfirmed_replicas().await?));
-    }
-    if let Some(ledger) = ledger.filter(|_| inputs.destination.remote().is_some()) {
-        findings.extend(unfamiliar_ledger_warning(ledger, now).await?);
+    if let Some(ledger) = ledger {
+        findings.extend(findings_of_ledger(inputs, ledger, now).await?);
     }
     if let Some(ledger) = ledger
         && let Err(refused) = refuse_start(ledger, inputs).await
@@ -71,33 +68,52 @@ pub async fn check_campaign(
     Ok(CheckedCampaign { findings, list, cost, currency })
 }
 
-/// What is worth knowing of a campaign and its list: warnings, a key that is missing, rows that cannot be sent to.
-pub(super) fn findings_of(inputs: &Inputs, list: &ListSurvey, now: Timestamp) -> Vec<Finding> {
-    let profile = inputs.destination.profile();
-    let mut findings = of_campaign(inputs);
-    let invalid = invalid_rows(&list.survey);
-    // A comparison that fails with rows is reported with them, and not a second time by itself.
-    let starts =
-        |finding: &Finding| finding.place.as_ref().map(|place| (place.source.path().to_owned(), place.span.start));
-    let failing: Vec<_> = invalid.iter().filter_map(starts).collect();
-    findings.retain(|finding| {
-        finding.rule.id != "cell-is-text" || !starts(finding).is_some_and(|at| failing.contains(&at))
-    });
-    findings.extend(invalid);
-    findings.extend(list.form.as_deref().map(|form| list_form(&inputs.campaign.recipients, form)));
-    findings.extend(list.warnings(inputs, now));
-    findings.extend(against_includes(&list.includes, &inputs.campaign));
-    findings.extend(notes(&inputs.campaign, profile, &list.survey));
-    findings
+/// What is worth knowing of the ledger before something is sent.
+pub(super) async fn findings_of_ledger(
+    inputs: &Inputs,
+    ledger: &dyn Ledger,
+    now: Timestamp,
+) -> Result<Vec<Finding>, Error> {
+    let mut findings = Vec::new();
+    if inputs.destination.is_live() {
+        findings.extend(unconfirmed_replica(ledger.unconfirmed_replicas().await?));
+    }
+    if inputs.destination.remote().is_some() {
+        findings.extend(unfamiliar_ledger_warning(ledger, now).await?);
+    }
+    Ok(findings)
 }
 
-/// What is worth knowing of a campaign and its profile, whatever its list holds.
-fn of_campaign(inputs: &Inputs) -> Vec<Finding> {
+/// What is worth knowing of a campaign and its list, if the list is known: warnings, a key that is missing, rows that cannot be
+/// sent to, and whether messages can leave in a run that starts then.
+pub(super) fn findings_of(inputs: &Inputs, list: Option<&ListSurvey>, start: RunStart) -> Vec<Finding> {
     let profile = inputs.destination.profile();
     let mut findings = inputs.warnings.clone();
     let missing = profile.and_then(|profile| missing_key(&profile.api_key));
     findings.extend(missing.map(|why| Finding::new(&rules::API_KEY, why)));
     findings.extend(profile.map(|profile| promised_receipts(&inputs.campaign, profile)).unwrap_or_default());
+    match list {
+        Some(list) => {
+            let invalid = invalid_rows(&list.survey);
+            // A comparison that fails with rows is reported with them, and not a second time by itself.
+            let starts =
+                |finding: &Finding| finding.place.as_ref().map(|place| (place.source.path().to_owned(), place.span.start));
+            let failing: Vec<_> = invalid.iter().filter_map(starts).collect();
+            findings.retain(|finding| {
+                finding.rule.id != "cell-is-text" || !starts(finding).is_some_and(|at| failing.contains(&at))
+            });
+            findings.extend(invalid);
+            findings.extend(list.form.as_deref().map(|form| list_form(&inputs.campaign.recipients, form)));
+            findings.extend(list.warnings(inputs, start));
+            findings.extend(against_includes(&list.includes, &inputs.campaign));
+        }
+        None => findings.extend(timing_findings(&inputs.campaign, profile, None, start)),
+    }
+    let due = match start {
+        RunStart::Scheduled(now) => inputs.campaign.due_after(now),
+        RunStart::At(_) => None,
+    };
+    findings.extend(notes(&inputs.campaign, profile, list.map(|list| &list.survey), due));
     findings
 }
 

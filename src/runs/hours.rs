@@ -10,11 +10,12 @@ use super::launch::Session;
 use super::sender::Sender;
 use super::{Error, Inputs};
 use crate::audience::{Header, RecordRef};
-use crate::check::{CompiledCampaign, Recipe, until_over, zone_column};
+use crate::check::{CompiledCampaign, Recipe, RunStart, Survey, timing_findings, until_over, zone_column};
 use crate::delivery::{
     self, Ending, Feed, Hours, Keeping, Passes, ShareDraw, Snapshot, Stop, ZoneOf, feed, feed_shares,
 };
 use crate::failpoint;
+use crate::finding::Finding;
 use crate::ledger::{EXPIRED, Lease, Ledger, Run, State, StopKind};
 use crate::manifest::{SendingWindow, WindowZone};
 
@@ -86,6 +87,16 @@ impl Session {
 /// Refuses to begin what would only have everybody skipped.
 pub(super) fn refuse_over(inputs: &Inputs, now: Timestamp) -> Result<(), Error> {
     until_over(&inputs.campaign, now).map_or(Ok(()), |finding| Err(Error::Findings(vec![finding])))
+}
+
+/// Refuses to begin a run to these recipients that can never send: it would only skip all of them.
+pub(super) fn refuse_never_sends(inputs: &Inputs, survey: &Survey, start: RunStart) -> Result<(), Error> {
+    if survey.planned() == 0 {
+        return Ok(());
+    }
+    let mut findings = timing_findings(&inputs.campaign, inputs.destination.profile(), Some(survey), start);
+    findings.retain(Finding::is_error);
+    if findings.is_empty() { Ok(()) } else { Err(Error::Findings(findings)) }
 }
 
 /// What begins the list of a run anew.

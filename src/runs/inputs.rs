@@ -234,7 +234,8 @@ impl Inputs {
     /// What the list says of everybody, the texts that others include, and what stands between cells.
     fn survey_through(&self, list: impl Read + Send, excluded: &Excluded) -> Result<(Survey, Includes, u8), Error> {
         let mut prepared = self.prepare(list)?;
-        let terms = Terms { brief: &self.campaign.brief, excluded, zones: self.campaign.zone_column() };
+        let by_country = self.campaign.goes_by_country(self.destination.profile());
+        let terms = Terms { brief: &self.campaign.brief, excluded, zones: self.campaign.zone_column(), by_country };
         let survey = survey(&mut prepared, &terms).map_err(|findings| Error::Findings(self.at_window(findings)))?;
         Ok((survey, prepared.recipe.includes().to_vec(), prepared.reader.delimiter()))
     }

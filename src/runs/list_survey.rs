@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::exclude::excluded;
@@ -10,8 +9,8 @@ use super::inputs::Includes;
 use super::{Error, Event, Inputs, Observer, already_sent, blocking, capped, opted_out};
 use crate::check::online::Cost;
 use crate::check::{
-    Excluded, Survey, costly_characters, empty_cells, inverted_zones, landlines, odd_rows, opted_out_rows, over_limits,
-    rows_within, unknown_zones, until_near,
+    Excluded, RunStart, Survey, costly_characters, empty_cells, inverted_zones, landlines, odd_rows, opted_out_rows,
+    over_limits, rows_within, timing_findings, unknown_zones,
 };
 use crate::finding::Finding;
 use crate::ledger::Ledger;
@@ -41,9 +40,10 @@ impl ListSurvey {
     }
 
     /// What is worth a look: cells that may hide a row, landlines, in the messages holes, and characters that cost, limits and an
-    /// end that come before the last message, and the local time in zones whose names mislead.
+    /// end that come before the last message, and the local time in zones whose names mislead. A run that can never send is an
+    /// error among them.
     #[must_use]
-    pub fn warnings(&self, inputs: &Inputs, now: Timestamp) -> Vec<Finding> {
+    pub fn warnings(&self, inputs: &Inputs, start: RunStart) -> Vec<Finding> {
         let mut findings = self.of_files.clone();
         findings.extend(opted_out_rows(&self.survey, &inputs.campaign.brief));
         findings.extend(rows_within(&self.survey));
@@ -52,10 +52,10 @@ impl ListSurvey {
         findings.extend(costly_characters(&self.survey, &inputs.campaign.brief, inputs.destination.profile()));
         findings.extend(odd_rows(&self.survey));
         findings.extend(unknown_zones(&self.survey));
-        findings.extend(inverted_zones(&inputs.campaign, &self.survey, now));
+        findings.extend(inverted_zones(&inputs.campaign, &self.survey, start.now()));
         let profile = inputs.destination.profile();
         findings.extend(over_limits(&inputs.campaign, profile, &self.survey, &self.survey.planned_rows()));
-        findings.extend(until_near(&inputs.campaign, profile, self.survey.planned(), now));
+        findings.extend(timing_findings(&inputs.campaign, profile, Some(&self.survey), start));
         findings
     }
 }

@@ -3,6 +3,7 @@
 mod arming;
 #[cfg(target_os = "linux")]
 mod by_itself;
+mod contradictions;
 #[cfg(target_os = "linux")]
 mod damage;
 mod judge;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::check::Survey;
+use jiff::Timestamp;
+
 use crate::domain::{Content, OperationKind, Text, Value, WirePlace};
 use crate::finding::{Finding, Rule};
 use crate::manifest::{Campaign, Profile, Rate};
@@ -17,26 +18,30 @@ pub(super) static RULE: Rule = Rule::warning(
 const TWO_DAYS: u64 = 2 * 86_400;
 
 /// Whether the last channel, of the campaign or a variant, may follow when the window that the messages leave in is closed.
-pub(super) fn judge(campaign: &Campaign, profile: Option<&Profile>, survey: &Survey) -> Option<Finding> {
+pub(super) fn judge(
+    (campaign, profile): (&Campaign, Option<&Profile>),
+    messages: u64,
+    due: Option<Timestamp>,
+) -> Option<Finding> {
     campaign.windows(profile).next()?;
     let of_variants = campaign.brief.variants.iter();
     let of_variants =
         of_variants.filter_map(|variant| Some((format!("variants.{}.", variant.name), variant.content.as_ref()?)));
     let all = std::iter::once((String::new(), &campaign.brief.content)).chain(of_variants);
-    all.into_iter().find_map(|(path, content)| outside((campaign, profile), survey, (&path, content)))
+    all.into_iter().find_map(|(path, content)| outside((campaign, profile), (messages, due), (&path, content)))
 }
 
 /// The same of the channels that stand under a path of keys.
 fn outside(
     (campaign, profile): (&Campaign, Option<&Profile>),
-    survey: &Survey,
+    (messages, due): (u64, Option<Timestamp>),
     (path, content): (&str, &Content<Text>),
 ) -> Option<Finding> {
     if content.kind == OperationKind::Pipeline {
         return None;
     }
     let (windows, began) = campaign.windows_at_home(profile);
-    let opens = windows.open_from(began)?;
+    let opens = windows.open_from(due.unwrap_or(began))?;
     let open = Duration::try_from(windows.closed_from(opens)?.duration_since(opens)).ok()?;
     let (_, before) = content.stages.split_last()?;
     let lifetimes: Vec<(usize, u64)> = before
@@ -56,15 +61,16 @@ fn outside(
         .collect();
     let (first, _) = *lifetimes.first()?;
     let per_second = campaign.delivery.rate.or(profile.map(|profile| profile.rate)).and_then(Rate::per_second);
-    let sending = Duration::from_secs_f64(per_second.map_or(0.0, |rate| survey.planned() as f64 / rate));
+    let sending = Duration::from_secs_f64(per_second.map_or(0.0, |rate| messages as f64 / rate));
     let waits = Duration::from_secs(lifetimes.iter().map(|(_, seconds)| seconds).sum());
     if sending + waits <= open {
         return None;
     }
     let (channel, last) = (content.stages[first].channel(), content.stages.last()?.channel());
     let message = format!(
-        "`{last}` may follow `{channel}` when the window is closed: it is open for {}, and they are tried for up to {}",
+        "`{last}` may follow `{channel}` when the window is closed: it is open for {}{}, and they are tried for up to {}",
         span(open),
+        if due.is_some() { " from the next date of the schedule on" } else { "" },
         span(waits)
     );
     let fits = open.saturating_sub(sending).as_secs() / lifetimes.len() as u64;
@@ -73,7 +79,8 @@ fn outside(
     Some(match fits {
         0..60 => finding.help("nothing fits: the messages need the whole window to leave"),
         fits => {
-            finding.help(format!("write `lifetime: {}` or less, if the run begins as the window opens", short(fits)))
+            let begins = if due.is_some() { "" } else { ", if the run begins as the window opens" };
+            finding.help(format!("write `lifetime: {}` or less{begins}", short(fits)))
         }
     })
 }

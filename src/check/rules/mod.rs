@@ -14,6 +14,7 @@ mod codes_only;
 mod control_character;
 mod costly_character;
 mod damaged_text;
+mod dates;
 mod duplicate_number;
 mod empty_cell;
 mod empty_greeting;
@@ -28,6 +29,7 @@ mod inverted_zone;
 mod key_refused;
 mod landline;
 mod late_fallback;
+mod late_start;
 mod list_form;
 mod long_button;
 mod loop_over_text;
@@ -37,6 +39,7 @@ mod misread_encoding;
 mod missing_endpoint;
 mod missing_hook;
 mod missing_price;
+mod never_sends;
 mod nobody_meant;
 mod notify_text;
 mod odd_rows;
@@ -50,7 +53,9 @@ mod row_within;
 mod rows;
 mod same_for_all;
 mod same_link;
+mod schedule_over;
 mod sender_unknown;
+mod skipped_occurrences;
 mod texts;
 mod too_many_invalid;
 mod two_scripts;
@@ -63,6 +68,8 @@ mod until_over;
 mod unused_column;
 mod url_escape;
 mod whatsapp_route;
+
+use jiff::Timestamp;
 
 use crate::check::Survey;
 use crate::finding::{Finding, Rule, rules};
@@ -79,7 +86,10 @@ pub use inverted_zone::inverted_zones;
 pub use key_refused::RULE as KEY_REFUSED;
 pub(super) use key_refused::judge as key_refused;
 pub use landline::landlines;
+pub(super) use late_start::late_start;
 pub use list_form::list_form;
+pub use never_sends::RULE as NEVER_SENDS;
+pub(super) use never_sends::{past_run_never_sends, run_never_sends, schedule_never_sends};
 pub(super) use nobody_meant::judge as nobody_meant;
 pub use notify_text::unfilled_notice;
 pub use odd_rows::odd_rows;
@@ -89,15 +99,17 @@ pub use opted_out_rows::opted_out_rows;
 pub use over_limits::over_limits;
 pub use promised_receipts::promised_receipts;
 pub use row_within::rows_within;
+pub(super) use schedule_over::schedule_over;
 pub use sender_unknown::RULE as SENDER_UNKNOWN;
 pub(super) use sender_unknown::judge as sender_unknown;
+pub(super) use skipped_occurrences::{late_list, skipped_occurrences};
 pub use texts::{against_includes, against_message, against_texts};
 pub(super) use too_many_invalid::judge as too_many_invalid;
 pub(super) use two_scripts::slipped as slipped_word;
 pub use unconfirmed_replica::unconfirmed_replica;
 pub use unfamiliar_ledger::unfamiliar_ledger;
 pub use unknown_zone::{unknown_zones, zone_column};
-pub use until_near::until_near;
+pub(super) use until_near::{until_near, until_near_on_dates};
 pub use until_over::until_over;
 
 /// The rules of this folder that judge a campaign and its gateway's profile.
@@ -114,9 +126,12 @@ static CAMPAIGN: &[&Rule] = &[
     &rate_limit::RULE,
     &unconfirmed_replica::RULE,
     &unfamiliar_ledger::RULE,
-    &until_near::RULE,
     &whatsapp_route::RULE,
 ];
+
+/// Those that judge when messages leave.
+static TIMING: &[&Rule] =
+    &[&late_start::RULE, &never_sends::RULE, &schedule_over::RULE, &skipped_occurrences::RULE, &until_near::RULE];
 
 /// Those that judge what texts say.
 static TEXTS: &[&Rule] = &[
@@ -170,6 +185,7 @@ static ACCOUNT: &[&Rule] = &[&balance_too_low::RULE, &key_refused::RULE, &online
 pub fn groups() -> Vec<RuleGroup> {
     let here = [
         ("a campaign and its gateway together", CAMPAIGN),
+        ("when messages leave", TIMING),
         ("what texts say", TEXTS),
         ("people, and what they get", PEOPLE),
         ("the account, as the gateway tells of it", ACCOUNT),
@@ -209,17 +225,23 @@ pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }
 
-/// What is worth knowing of a campaign and its list before somebody sends it, and is no mistake.
+/// What is worth knowing of a campaign and its list, if that is known, before somebody sends it, and is no mistake.
 #[must_use]
-pub fn notes(campaign: &Campaign, profile: Option<&Profile>, survey: &Survey) -> Vec<Finding> {
+pub fn notes(
+    campaign: &Campaign,
+    profile: Option<&Profile>,
+    survey: Option<&Survey>,
+    due: Option<Timestamp>,
+) -> Vec<Finding> {
     let content = &campaign.brief.content;
+    let messages = survey.map_or(0, Survey::planned);
     let notes = [
         late_fallback::judge(campaign),
-        fallback_outside::judge(campaign, profile, survey),
+        fallback_outside::judge((campaign, profile), messages, due),
         profile.and_then(|profile| whatsapp_route::judge(campaign, profile)),
-        same_for_all::judge(survey, content.kind),
-        same_link::judge(survey, &campaign.brief),
-        unused_column::judge(survey, content.kind),
+        survey.and_then(|survey| same_for_all::judge(survey, content.kind)),
+        survey.and_then(|survey| same_link::judge(survey, &campaign.brief)),
+        survey.and_then(|survey| unused_column::judge(survey, content.kind)),
     ];
     notes.into_iter().flatten().collect()
 }

@@ -1,36 +1,42 @@
-//! A time after which nothing leaves, and that comes before the last message can have left.
+//! An `until` that comes before the last message can have left.
 
-use jiff::{SignedDuration, Timestamp};
-
-use crate::calendar::Capacity;
+use super::dates::{name, place, sending};
+use crate::calendar::{Outlook, ScheduledRun};
+use crate::check::timing::TimedCampaign;
 use crate::finding::{Finding, Rule};
-use crate::manifest::{Campaign, Profile, Until};
 
 pub(super) static RULE: Rule = Rule::warning(
     "until-near",
-    "What has not left when `until` comes is skipped: at this rate, and within these hours, that is not for everybody.",
+    "Messages that have not left when `until` comes are skipped. At this rate and within these windows, there is not enough time for all of them.",
     "Begin earlier, or send to fewer people. With a later `until`, or a higher `rate` or `per_day`, people get messages later or faster than planned.",
 );
 
-/// What is said where not all of so many messages can leave from now on before `until`.
-#[must_use]
-pub fn until_near(campaign: &Campaign, profile: Option<&Profile>, messages: u64, now: Timestamp) -> Option<Finding> {
-    let until = match campaign.until? {
-        Until::At(_) => campaign.until_at()?,
-        Until::After(time) => now.checked_add(SignedDuration::try_from(time).ok()?).ok()?,
+/// What is said of a run that begins now and cannot send all of its messages before `until`.
+pub(in crate::check) fn until_near(timed: &TimedCampaign<'_>, outlook: &Outlook) -> Option<Finding> {
+    finding(timed, "", outlook)
+}
+
+/// The same of the dates of a schedule.
+pub(in crate::check) fn until_near_on_dates(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
+    let short: Vec<_> = sending(runs).filter(|(_, outlook)| outlook.unsent > 0).collect();
+    let (date, outlook) = short.first()?;
+    let finding = finding(timed, &format!(" of {}", name(date)), outlook)?;
+    let more = match short.len() - 1 {
+        0 => String::new(),
+        1 => "; it is similar on one more date".to_owned(),
+        more => format!("; it is similar on {more} more dates"),
     };
-    let (windows, _) = campaign.windows_at_home(profile);
-    let rate = campaign.rate(profile).and_then(|rate| rate.per_second());
-    let capacity = Capacity { rate, windows: &windows, per_day: campaign.per_day.as_ref() };
-    let leaving = capacity.leaving(messages, now, until);
-    // What is already over is refused, in other words.
-    if leaving >= messages || until <= now {
-        return None;
-    }
-    let time = until.to_zoned(campaign.home()).strftime("%Y-%m-%d %H:%M").to_string();
+    let message = finding.message.clone() + &more;
+    Some(Finding { message, ..finding })
+}
+
+fn finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) -> Option<Finding> {
+    let messages = timed.messages?;
+    let (unsent, ends) = (outlook.unsent, outlook.ends.filter(|_| outlook.unsent > 0)?);
+    let time = ends.to_zoned(timed.campaign.home()).strftime("%Y-%m-%d %H:%M");
+    let leaving = messages.saturating_sub(unsent);
     let message = format!(
-        "of {messages} messages about {leaving} can leave before {time}: {} are skipped by `until`",
-        messages - leaving
+        "of {messages} messages{date} about {leaving} can leave before {time}: {unsent} are skipped by `until`"
     );
-    Some(Finding::new(&RULE, message).at(campaign.places.of_key("delivery.until")))
+    Some(Finding::new(&RULE, message).at(place(timed, &["delivery.until"])))
 }

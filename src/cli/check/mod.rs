@@ -17,7 +17,7 @@ use super::run::variants;
 use super::suggested;
 use crate::check::Survey;
 use crate::check::online::Cost;
-use crate::check::rules::ONLINE_UNKNOWN;
+use crate::check::rules::{NEVER_SENDS, ONLINE_UNKNOWN};
 use crate::domain::Amount;
 use crate::finding::{Finding, Rule, findings_json, github, one_line, rules, sarif};
 use crate::ledger::StateCounts;
@@ -52,6 +52,7 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 let verdict = match found.iter().any(Finding::is_error) {
                     true if in_the_way => "its results have no place",
                     true if is(&rules::RUN_REFUSED) => "`run` would refuse it",
+                    true if is(&NEVER_SENDS) || is(&rules::UNTIL) => "it can never send",
                     true if fine => "warnings, which `--strict` refuses",
                     true => "the gateway says no",
                     false => "fine",
@@ -200,16 +201,16 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileChe
     let inputs = context.load(file, args.gateway.as_deref())?;
     let ledger = context.existing_ledger().await?;
     let inputs = context.listed(inputs, args.fetch, ledger.as_deref()).await?;
-    let (state, profiles) = (context.state()?, context.profiles());
+    let (state, profiles, now) = (context.state()?, context.profiles(), Timestamp::now());
     let files = OwnFiles { state: &state, profiles: &profiles };
     let explain = |refused| context.output.explain(refused).message;
-    let checked =
-        check_campaign(&inputs, ledger.as_deref(), files, (&context.observer, Timestamp::now()), explain).await?;
+    let checked = check_campaign(&inputs, ledger.as_deref(), files, (&context.observer, now), explain).await?;
     let CheckedCampaign { mut findings, list, cost, currency } = checked;
     let online = if args.online { Some(online(context, &inputs, &list.survey, &mut findings).await?) } else { None };
     let divided = variants(&inputs.campaign.brief, &list.survey);
     let rows = list.survey.planned_rows();
-    let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), &list.survey, &rows);
+    let due = inputs.campaign.due_after(now);
+    let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), (&list.survey, &rows), due);
     Ok(FileCheck { findings, list, cost, currency, divided, forecast, online })
 }
 

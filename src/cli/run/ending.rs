@@ -244,7 +244,7 @@ impl Words<'_> {
         {
             let sent = run.recipients - skipped - counts.get(State::Invalid);
             let time = Duration::from_secs_f64(sent as f64 / per_second);
-            let openings = self.inputs.campaign.openings(None, time);
+            let openings = self.inputs.campaign.openings(None, time, None);
             let openings = openings.map(|openings| format!(", in {openings} openings of `delivery.window`"));
             let (time, openings) = (duration(time), openings.unwrap_or_default());
             notes.push(format!("the real run would take about {time} at `delivery.rate: {rate}`{openings}"));

@@ -7,8 +7,8 @@ use roaring::RoaringBitmap;
 use super::account_rule::check_profile;
 use super::planned::keep;
 use super::{PlanOptions, PlannedCampaign};
-use crate::check::Excluded;
 use crate::check::online::Cost;
+use crate::check::{Excluded, RunStart};
 use crate::domain::Amount;
 use crate::finding::Finding;
 use crate::manifest::Resource;
@@ -16,7 +16,7 @@ use crate::report::Forecast;
 use crate::runs::check_campaign::findings_of;
 use crate::runs::exclude::excluded;
 use crate::runs::freeze::frozen;
-use crate::runs::hours::refuse_over;
+use crate::runs::hours::{refuse_never_sends, refuse_over};
 use crate::runs::start::TodaysTexts;
 use crate::runs::{
     Adapters, Error, Inputs, ListSurvey, OwnFiles, Request, Round, already_sent, blocking, capped, opted_out,
@@ -114,19 +114,27 @@ pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) 
     if let Some(finding) = files.finding(inputs) {
         return Err(Error::Findings(vec![finding]));
     }
-    refuse_over(inputs, (adapters.clock)())?;
+    let now = (adapters.clock)();
+    // An occurrence is planned when it is due. Other plans are of a later run.
+    let start = match request.occurrence {
+        Some(_) => RunStart::At(now),
+        None => RunStart::of(&inputs.campaign, now),
+    };
+    refuse_over(inputs, now)?;
     refuse_start(ledger, inputs).await?;
     if let Some(profile) = inputs.destination.profile() {
         check_profile(adapters, profile).await?;
     }
     let list = surveyed(adapters, inputs, request.round != Round::Same).await?;
     let survey = &list.survey;
+    refuse_never_sends(inputs, survey, start)?;
     let chosen = request.chosen(&survey.planned_rows(), survey.last_row)?;
     request.check_number(inputs.destination.profile(), survey.planned())?;
     let (planned, cost) = planned(inputs, &list, (&chosen, request));
     let digest = keep(adapters, planned.clone(), &inputs.destination).await?;
-    let findings = findings_of(inputs, &list, (adapters.clock)());
-    let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), &list.survey, &chosen);
+    let findings = findings_of(inputs, Some(&list), start);
+    let due = inputs.campaign.due_after(now);
+    let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), (&list.survey, &chosen), due);
     let resources = inputs.campaign.resources(inputs.destination.profile());
     Ok(MadePlan { digest, planned, list, forecast, cost, findings, resources })
 }

@@ -1,0 +1,56 @@
+//! Dates of schedules in findings, and what the rules about times have in common.
+
+use crate::calendar::{Course, Occurrence, Outlook, ScheduledRun};
+use crate::check::timing::TimedCampaign;
+use crate::finding::Place;
+
+/// How many dates a finding names.
+const NAMED: usize = 3;
+
+/// A date of a schedule as people write it, with its day of the week.
+pub(super) fn name(occurrence: &Occurrence) -> String {
+    occurrence.nominal.strftime("%a %Y-%m-%d %H:%M").to_string()
+}
+
+/// Dates of a schedule: the first ones by name, then how many more of those that were judged.
+pub(super) fn names(dates: &[&Occurrence]) -> String {
+    let mut named: Vec<String> = dates.iter().take(NAMED).map(|date| name(date)).collect();
+    match dates.len() - named.len() {
+        0 => {}
+        1 => named.push("one more date".to_owned()),
+        more => named.push(format!("{more} more dates")),
+    }
+    let last = named.pop().unwrap_or_default();
+    if named.is_empty() { last } else { format!("{} and {last}", named.join(", ")) }
+}
+
+/// The runs that send, with their dates.
+pub(super) fn sending(runs: &[ScheduledRun]) -> impl Iterator<Item = (&Occurrence, Outlook)> {
+    runs.iter().filter_map(|run| match run.course {
+        Course::Sends(outlook) => Some((&run.occurrence, outlook)),
+        Course::SendsNothing(_) | Course::Busy(_) => None,
+    })
+}
+
+/// Why no message of a run can leave.
+pub(super) fn obstacle(timed: &TimedCampaign<'_>, outlook: &Outlook) -> String {
+    match (outlook.opens, outlook.ends) {
+        (None, _) => "the window does not open within a year".to_owned(),
+        (Some(_), Some(ends)) if ends <= outlook.begins => format!("`until` is {}", timed.date(ends)),
+        (Some(opens), Some(ends)) => {
+            let (ends, opens) = (timed.date(ends), timed.date(opens));
+            format!("the run ends by `until` at {ends}, and the window opens at {opens}")
+        }
+        (Some(_), None) => String::new(),
+    }
+}
+
+/// The first of these keys that the campaign has.
+pub(super) fn place(timed: &TimedCampaign<'_>, keys: &[&str]) -> Option<Place> {
+    keys.iter().find_map(|key| timed.campaign.places.of_key(key))
+}
+
+/// The place of the times of the schedule.
+pub(super) fn place_of_times(timed: &TimedCampaign<'_>) -> Option<Place> {
+    place(timed, &["schedule.at", "schedule.every", "schedule.cron", "schedule"])
+}

@@ -1,0 +1,99 @@
+//! Dates of a schedule on which nothing is sent.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::dates::{name, names, obstacle, place, place_of_times, sending};
+use crate::calendar::{Course, Occurrence, Outlook, RunEnd, Schedule, ScheduledRun};
+use crate::check::timing::TimedCampaign;
+use crate::finding::{Finding, Rule};
+
+pub(super) static RULE: Rule = Rule::warning(
+    "skipped-occurrences",
+    "A date of a schedule is skipped if `until` comes before the window opens, or if the run before is still being sent.",
+    "Leave these dates out of `schedule`, for example by `ends` or by days of the week. Or change `delivery` so that their messages can leave.",
+);
+
+/// What is said of the dates on which nothing is sent, by their reasons.
+pub(in crate::check) fn skipped_occurrences(
+    timed: &TimedCampaign<'_>,
+    (schedule, now): (&Schedule, Timestamp),
+    runs: &[ScheduledRun],
+) -> Vec<Finding> {
+    let (busy, ended) = (still_sending(timed, runs), after_until(timed, schedule, now));
+    let closed = closed_until_the_end(timed, runs);
+    [ended, closed, busy].into_iter().flatten().collect()
+}
+
+/// Dates behind a fixed `until`.
+fn after_until(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -> Option<Finding> {
+    let Some(RunEnd::At(until)) = timed.limits.end else { return None };
+    let before = until.checked_sub(SignedDuration::from_micros(1)).unwrap_or(until);
+    let first = schedule.after(before.max(now)).next()?;
+    let message = format!("nothing is sent from {} on: `until` is {}", name(&first), timed.date(until));
+    let last = until.to_zoned(timed.campaign.home()).date();
+    let help = format!(
+        "write `ends: {last}` under `schedule`, or an `until` that counts from the beginning of each run, such as `12h`"
+    );
+    Some(Finding::new(&RULE, message).help(help).at(place(timed, &["delivery.until"])))
+}
+
+/// Dates whose run ends before the window opens.
+fn closed_until_the_end(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
+    let closed = runs.iter().filter_map(|run| match run.course {
+        Course::SendsNothing(outlook) if outlook.ends.is_none_or(|ends| ends > outlook.begins) => {
+            Some((&run.occurrence, outlook))
+        }
+        _ => None,
+    });
+    let closed: Vec<(&Occurrence, Outlook)> = closed.collect();
+    let (first, outlook) = closed.first()?;
+    let dates: Vec<_> = closed.iter().map(|(date, _)| *date).collect();
+    let message = match dates.as_slice() {
+        [_] => format!("nothing is sent on {}: {}", name(first), obstacle(timed, outlook)),
+        _ => format!("nothing is sent on {}; of the first, {}", names(&dates), obstacle(timed, outlook)),
+    };
+    let help = "leave these dates out of `schedule`, or change `until` or the window";
+    Some(Finding::new(&RULE, message).help(help).at(place_of_times(timed)))
+}
+
+/// Dates on which the run before is still being sent.
+fn still_sending(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
+    let busy: Vec<_> = runs.iter().filter(|run| matches!(run.course, Course::Busy(_))).collect();
+    let first = busy.first()?;
+    let Course::Busy(finishes) = first.course else { return None };
+    let dates: Vec<_> = busy.iter().map(|run| &run.occurrence).collect();
+    let (begun, _) = sending(runs).take_while(|(date, _)| date.at < first.occurrence.at).last()?;
+    let lasts = match finishes {
+        Some(finishes) => format!("until about {}", timed.date(finishes)),
+        None => "for more than a year".to_owned(),
+    };
+    let verb = if dates.len() == 1 { "is" } else { "are" };
+    let message = format!("{} {verb} skipped: the run of {} is still being sent, {lasts}", names(&dates), name(begun));
+    let help = "run less often, or raise `rate` or `per_day`, or widen the window: recipients get messages faster or at other hours then";
+    Some(Finding::new(&RULE, message).help(help).at(place_of_times(timed)))
+}
+
+/// A list that `wait_for_file` waits for so long that nothing can be sent any more.
+pub(in crate::check) fn late_list(
+    timed: &TimedCampaign<'_>,
+    schedule: &Schedule,
+    runs: &[ScheduledRun],
+) -> Option<Finding> {
+    let wait: Duration = schedule.wait_for_file?;
+    let (date, _) = sending(runs).next()?;
+    let latest = date.at.checked_add(wait).ok()?;
+    let outlook = timed.limits.outlook(latest);
+    if outlook.sends() {
+        return None;
+    }
+    let message = format!(
+        "if the list of {} comes as late as {}, nothing is sent: {}",
+        name(date),
+        timed.date(latest),
+        obstacle(timed, &outlook)
+    );
+    let help = "write a shorter `wait_for_file`, or a later `until`";
+    Some(Finding::new(&RULE, message).help(help).at(place(timed, &["schedule.wait_for_file"])))
+}
