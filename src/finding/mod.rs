@@ -2,6 +2,7 @@
 //!
 //! A finding is data. It is shown only at the edge: underlined on a terminal, as JSON, or as other programs read findings.
 
+mod brief;
 mod github;
 mod harmless;
 mod place;
@@ -11,6 +12,7 @@ mod sarif;
 mod show;
 mod suggest;
 
+pub use brief::{BriefFinding, without_numbers};
 pub use github::github;
 pub use harmless::{harmless, harmless_json, one_line};
 pub use place::{Place, Source};

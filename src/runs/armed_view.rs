@@ -3,8 +3,12 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Adapters, ArmedChange, Error, look_at_armed, schedule_damage};
+use super::{
+    Adapters, ArmedChange, Error, SkippedOccurrence, findings_of_armed, look_at_armed, recent_occurrences,
+    schedule_damage,
+};
 use crate::calendar::{Occurrence, Schedule};
+use crate::finding::BriefFinding;
 use crate::ledger::{ArmedSchedule, DamagedSchedule};
 
 /// Whether what is armed fires.
@@ -35,6 +39,10 @@ pub struct ArmedView {
     pub schedule: Option<Schedule>,
     /// The next occurrence that fires.
     pub next: Option<Occurrence>,
+    /// The last occurrence, if it was skipped. A later one that fires takes its place.
+    pub skipped: Option<SkippedOccurrence>,
+    /// What is wrong with its file by now, if something is.
+    pub findings: Vec<BriefFinding>,
 }
 
 impl ArmedState {
@@ -68,28 +76,53 @@ impl ArmedView {
         if let Some(problem) = self.state.problem() {
             object["problem"] = problem.into();
         }
+        if let Some(skipped) = &self.skipped {
+            object["skipped"] = skipped.json();
+        }
+        if !self.findings.is_empty() {
+            object["findings"] = json!(self.findings);
+        }
         object
     }
 
     async fn of(adapters: &Adapters, armed: ArmedSchedule) -> Result<Self, Error> {
         let now = (adapters.clock)();
         let damage = schedule_damage(adapters.ledger.as_ref(), &armed, now).await?;
+        // The records are known to be intact.
+        let last = match &damage {
+            Some(_) => Vec::new(),
+            None => recent_occurrences(adapters.ledger.as_ref(), &armed, now, 1).await?,
+        };
+        let skipped = last.first().and_then(SkippedOccurrence::of);
         let (state, schedule) = match (damage, look_at_armed(adapters, &armed).await?) {
             (Some(error), _) => (ArmedState::Damaged(error.damage()), None),
             (None, Ok(schedule)) if armed.paused => (ArmedState::Paused, Some(schedule)),
             (None, Ok(schedule)) => (ArmedState::Armed, Some(schedule)),
             (None, Err(change)) => (ArmedState::Changed(change), None),
         };
+        let findings = match state {
+            ArmedState::Changed(ArmedChange::Unreadable) => findings_of_armed(adapters, &armed).await?,
+            _ => Vec::new(),
+        };
         let due = schedule.as_ref().filter(|_| state == ArmedState::Armed);
         let next = due.and_then(|schedule| schedule.after(now.max(armed.since)).next());
-        Ok(Self { name: armed.name, file: armed.file, since: armed.since, state, schedule, next })
+        Ok(Self { name: armed.name, file: armed.file, since: armed.since, state, schedule, next, skipped, findings })
     }
 }
 
 impl From<DamagedSchedule> for ArmedView {
     fn from(DamagedSchedule { name, file, error }: DamagedSchedule) -> Self {
         let state = ArmedState::Damaged(error.damage());
-        Self { name, file, since: Timestamp::MAX, state, schedule: None, next: None }
+        Self {
+            name,
+            file,
+            since: Timestamp::MAX,
+            state,
+            schedule: None,
+            next: None,
+            skipped: None,
+            findings: Vec::new(),
+        }
     }
 }
 

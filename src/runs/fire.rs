@@ -15,6 +15,7 @@ use super::{
 };
 use crate::calendar::{Occurrence, Schedule};
 use crate::delivery::{FrozenInputs, Interrupt};
+use crate::finding::BriefFinding;
 use crate::gateway::BoxFuture;
 use crate::ledger::{ArmedSchedule, Ledger, OccurrenceKey, OccurrenceRecord, Progress, Run, RunFilter, RunId};
 use crate::manifest::Day;
@@ -53,6 +54,22 @@ pub async fn look_at_armed(adapters: &Adapters, armed: &ArmedSchedule) -> Result
         match (change(&armed, &inputs), inputs.campaign.schedule) {
             (None, Some(schedule)) => Ok(schedule),
             (change, _) => Err(change.unwrap_or(ArmedChange::Campaign)),
+        }
+    })
+    .await
+}
+
+/// What is wrong with the files of an active schedule.
+///
+/// # Errors
+/// When its files cannot be looked at.
+pub async fn findings_of_armed(adapters: &Adapters, armed: &ArmedSchedule) -> Result<Vec<BriefFinding>, Error> {
+    let (profiles, now, file) = (adapters.profiles.clone(), (adapters.clock)(), armed.file.clone());
+    blocking(move || {
+        let today = now.to_zoned(TimeZone::UTC).date();
+        match Inputs::load(Path::new(&file), None, &profiles, Day::Coming(today)) {
+            Err(Error::Findings(findings) | Error::UnknownGateway { findings, .. }) => BriefFinding::all_of(&findings),
+            Ok(_) | Err(_) => Vec::new(),
         }
     })
     .await

@@ -73,6 +73,7 @@ mod send;
 mod sender;
 mod shared;
 mod single;
+mod skip_record;
 mod start;
 mod stop;
 mod suppress;
@@ -107,8 +108,8 @@ pub use event::{Event, Observer};
 pub use fetch::{FetchedList, Fetching, fetch};
 pub use find::{find, find_doubtful, find_stored, judge_results, later_at, latest_of_file};
 pub use fire::{
-    fire, list_of, load_occurrence, look_at_armed, occurrence_key, occurrence_of, recorded_occurrence, says_the_same,
-    unfinished_of,
+    findings_of_armed, fire, list_of, load_occurrence, look_at_armed, occurrence_key, occurrence_of,
+    recorded_occurrence, says_the_same, unfinished_of,
 };
 pub use forget::{ForgottenPerson, ForgottenRows, forget};
 pub use freeze::thaw;
@@ -143,6 +144,7 @@ pub use row_choice::RowChoice;
 pub use schedule_damage::{find_schedule, recent_occurrences, schedule_damage};
 pub use schedule_refusal::ScheduleRefusal;
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE, Single, SingleMessage};
+pub use skip_record::{SkipRecord, SkippedOccurrence};
 use start::refuse_start;
 pub use stop::{Cancellation, CancelledRun, stop, stop_for_good};
 pub use suppress::{ImportedEntries, OptOutTerms, opt_outs_of, other_campaigns, suppress, unsuppress};

@@ -13,10 +13,11 @@ use super::post::{Post, Waiting, handled};
 use super::{ScheduleEvent, SkipReason};
 use crate::calendar::{Occurrence, Schedule};
 use crate::domain::Occasion;
+use crate::finding::BriefFinding;
 use crate::ledger::{ArmedSchedule, Fate, Ledger, LedgerError, OccurrenceRecord, Progress, RunFilter, RunId, StopKind};
 use crate::runs::{
-    ArmedChange, EndedRun, Error, Outcome, PlanRefusal, ScheduleRefusal, list_of, look_at_armed, occurrence_key,
-    recent_occurrences, recorded_occurrence, says_the_same, schedule_damage,
+    ArmedChange, EndedRun, Error, Outcome, PlanRefusal, ScheduleRefusal, findings_of_armed, list_of, look_at_armed,
+    occurrence_key, recent_occurrences, recorded_occurrence, says_the_same, schedule_damage,
 };
 
 /// How often a list that is waited for is looked at.
@@ -116,12 +117,22 @@ impl Work {
             Err(_) => Some(ArmedChange::Unreadable),
         };
         if let Some(change) = change.filter(|_| change != post.change) {
-            self.tell(ScheduleEvent::Changed { schedule: armed.name.clone(), change });
-            let what = "changed since it was armed, so nothing is sent until it is armed again";
-            tell_of(&self.daemon.adapters, armed, Occasion::Changed, what).await?;
+            let findings = self.findings_of(armed, change).await;
+            let mut what = "changed since it was armed, so nothing is sent until it is armed again".to_owned();
+            what.extend(findings.iter().map(|finding| format!("; {finding}")));
+            self.tell(ScheduleEvent::Changed { schedule: armed.name.clone(), change, findings });
+            tell_of(&self.daemon.adapters, armed, Occasion::Changed, &what).await?;
         }
         post.change = change;
         Ok(())
+    }
+
+    /// What is wrong with the file of a schedule, if that is what changed.
+    async fn findings_of(&self, armed: &ArmedSchedule, change: ArmedChange) -> Vec<BriefFinding> {
+        match change {
+            ArmedChange::Unreadable => findings_of_armed(&self.daemon.adapters, armed).await.unwrap_or_default(),
+            ArmedChange::Campaign | ArmedChange::Addresses | ArmedChange::Account => Vec::new(),
+        }
     }
 
     /// Goes on with a run that an earlier daemon began and did not end; one that stopped stays stopped.
@@ -159,7 +170,7 @@ impl Work {
         // Whoever has the campaign may be about to send it.
         let Some(_held) = self.ledger().hold(&armed.name, &armed.account).await? else { return Ok(()) };
         let reason = SkipReason::Missed;
-        if self.ledger().give_up(&record.key, record.at, &reason.words()).await? {
+        if self.ledger().give_up(&record.key, record.at, &reason.record().to_text()).await? {
             self.tell_skipped(armed, &occurrence, 0, reason).await?;
         }
         Ok(())
@@ -187,12 +198,17 @@ impl Work {
         if let Some(problem) = post.damage.clone() {
             self.skip(armed, &occurrence, 0, SkipReason::Damaged(problem)).await?;
         } else if let Some(change) = post.change {
-            self.skip(armed, &occurrence, 0, SkipReason::Changed(change)).await?;
+            let findings = self.findings_of(armed, change).await;
+            self.skip(armed, &occurrence, 0, SkipReason::Changed(change, findings)).await?;
         } else if post.running.is_some() {
             self.skip(armed, &occurrence, 0, SkipReason::Busy).await?;
         } else if let Some(wait) = schedule.wait_for_file {
-            let Ok(list) = list_of(&self.daemon.adapters, armed, &occurrence) else {
-                return self.skip(armed, &occurrence, 0, SkipReason::NoList).await.map(|_| ());
+            let list = match list_of(&self.daemon.adapters, armed, &occurrence) {
+                Ok(list) => list,
+                Err(error) => {
+                    let reason = SkipReason::Refused((self.daemon.explain)(error));
+                    return self.skip(armed, &occurrence, 0, reason).await.map(|_| ());
+                }
             };
             let seen = list.as_deref().and_then(Sight::of);
             let is_awaited = list.is_some() && seen.is_none();
@@ -230,7 +246,7 @@ impl Work {
             return Ok(false);
         }
         if now > waiting.until {
-            self.skip(armed, &waiting.occurrence, 0, SkipReason::NoList).await?;
+            self.skip(armed, &waiting.occurrence, 0, SkipReason::NoList(waiting.list)).await?;
             return Ok(false);
         }
         post.waiting = Some(waiting);
@@ -253,7 +269,7 @@ impl Work {
         reason: SkipReason,
     ) -> Result<bool, LedgerError> {
         let key = occurrence_key(&armed.name, occurrence);
-        let is_new = self.ledger().skip(&key, occurrence.at, &reason.words()).await?;
+        let is_new = self.ledger().skip(&key, occurrence.at, &reason.record().to_text()).await?;
         if is_new {
             self.tell_skipped(armed, occurrence, before, reason).await?;
         }
@@ -267,7 +283,7 @@ impl Work {
         before: usize,
         reason: SkipReason,
     ) -> Result<(), LedgerError> {
-        let what = format!("the occurrence of {} was skipped: {}", occurrence.name(), reason.words());
+        let what = format!("the occurrence of {} was skipped: {}", occurrence.name(), reason.record());
         tell_of(&self.daemon.adapters, armed, Occasion::Skipped, &what).await?;
         let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
         self.tell(ScheduleEvent::Skipped { schedule, occurrence, before, reason });
@@ -293,7 +309,7 @@ impl Work {
             Err(Error::Interrupted { .. } | Error::Schedule(ScheduleRefusal::Recorded { .. })) => return Ok(()),
             Err(Error::Busy { .. }) if went_on => return Ok(()),
             Err(Error::Busy { .. }) => SkipReason::Busy,
-            Err(Error::Schedule(ScheduleRefusal::Changed(change))) => SkipReason::Changed(change),
+            Err(Error::Schedule(ScheduleRefusal::Changed(change))) => SkipReason::Changed(change, Vec::new()),
             Err(Error::Ledger(LedgerError::Busy { .. })) => {
                 self.posts.remove(&armed.name);
                 return Ok(());
@@ -302,7 +318,7 @@ impl Work {
             Err(Error::Ledger(error)) => return Err(error),
             Err(error) => SkipReason::Refused((self.daemon.explain)(error)),
         };
-        let (words, is_damage) = (reason.words(), matches!(reason, SkipReason::Damaged(_)));
+        let (words, is_damage) = (reason.record().to_string(), matches!(reason, SkipReason::Damaged(_)));
         if !self.skip(&armed, &occurrence, 0, reason).await? {
             if is_damage {
                 let what = format!("the run of {} broke off: {words}", occurrence.name());

@@ -1,9 +1,11 @@
 //! What the daemon tells. Who listens finds the words.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::calendar::Occurrence;
-use crate::runs::{ArmedChange, EndedRun, Error};
+use crate::finding::BriefFinding;
+use crate::runs::{ArmedChange, EndedRun, Error, SkipRecord};
 
 /// Something that happened to what is armed. Each names the schedule, which is the campaign.
 #[derive(Debug)]
@@ -61,6 +63,8 @@ pub enum ScheduleEvent {
         schedule: String,
         /// What changed.
         change: ArmedChange,
+        /// What is wrong with its file, if that is the change.
+        findings: Vec<BriefFinding>,
     },
     /// Nothing of a schedule fires, since a record in the ledger that it needs is damaged.
     Damaged {
@@ -78,37 +82,40 @@ pub enum SkipReason {
     Missed,
     /// The one before it was still being sent, or another start of the campaign.
     Busy,
-    /// Its list did not come.
-    NoList,
+    /// Its list, this file, did not come.
+    NoList(PathBuf),
     /// The next one was due while it waited for its list.
     Overtaken,
     /// Nobody approved it within a day, or before the next one was due.
     Unapproved,
-    /// It is not what was armed any more.
-    Changed(ArmedChange),
+    /// It is not what was armed any more; with what is wrong with its file, if that is the change.
+    Changed(ArmedChange, Vec<BriefFinding>),
     /// A record in the ledger that it needs is damaged, in words.
     Damaged(String),
     /// Nobody was left to send to.
     NobodyLeft,
-    /// It could not begin, in words.
-    Refused(String),
+    /// It could not begin.
+    Refused(SkipRecord),
 }
 
 impl SkipReason {
     /// The reason as the ledger keeps it.
     #[must_use]
-    pub fn words(&self) -> String {
-        match self {
-            Self::Missed => "missed".to_owned(),
-            Self::Busy => "the campaign was still being sent".to_owned(),
-            Self::NoList => "the list did not come".to_owned(),
-            Self::Overtaken => "the next was due while it waited for its list".to_owned(),
-            Self::Unapproved => "nobody approved it in time".to_owned(),
-            Self::Changed(_) => "changed since it was armed".to_owned(),
-            Self::Damaged(problem) => format!("the ledger is damaged: {problem}"),
-            Self::NobodyLeft => "nobody was left to send to".to_owned(),
-            Self::Refused(why) => why.clone(),
-        }
+    pub fn record(&self) -> SkipRecord {
+        let why = match self {
+            Self::Missed => "missed",
+            Self::Busy => "the campaign was still being sent",
+            Self::NoList(list) => &format!("the list did not come: {}", list.display()),
+            Self::Overtaken => "the next was due while it waited for its list",
+            Self::Unapproved => "nobody approved it in time",
+            Self::Changed(_, findings) => {
+                return SkipRecord { why: "changed since it was armed".to_owned(), findings: findings.clone() };
+            }
+            Self::Damaged(problem) => &format!("the ledger is damaged: {problem}"),
+            Self::NobodyLeft => "nobody was left to send to",
+            Self::Refused(record) => return record.clone(),
+        };
+        SkipRecord::new(why, &[])
     }
 }
 
@@ -116,4 +123,4 @@ impl SkipReason {
 pub type ScheduleObserver = Arc<dyn Fn(ScheduleEvent) + Send + Sync>;
 
 /// Finds the words for why something could not be done.
-pub type Explain = Arc<dyn Fn(Error) -> String + Send + Sync>;
+pub type Explain = Arc<dyn Fn(Error) -> SkipRecord + Send + Sync>;

@@ -9,3 +9,5 @@ mod damage;
 mod judge;
 mod next;
 mod serving;
+#[cfg(target_os = "linux")]
+mod skipped;

@@ -8,8 +8,10 @@ use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
 use crate::cli::table::table;
-use crate::finding::one_line;
-use crate::runs::{ArmedState, ArmedView, Error, ScheduleOrder, ScheduleRefusal, armed_views, change_armed};
+use crate::finding::{BriefFinding, one_line};
+use crate::runs::{
+    ArmedState, ArmedView, Error, ScheduleOrder, ScheduleRefusal, SkippedOccurrence, armed_views, change_armed,
+};
 
 pub(super) async fn list(context: &Context) -> Result<u8, Failure> {
     let views = match context.existing_ledger().await? {
@@ -33,8 +35,29 @@ pub(super) async fn list(context: &Context) -> Result<u8, Failure> {
         None => context.output.command("serve"),
     };
     let shown = table(["schedule", "state", "next"], views.iter().map(row));
-    context.output.result(&format!("{shown}next: {next}\n"));
+    let details: String = views.iter().map(details).collect();
+    context.output.result(&format!("{shown}{details}next: {next}\n"));
     Ok(exit::FINE)
+}
+
+/// Why the last occurrence of a schedule was skipped, and what is wrong with its file.
+fn details(view: &ArmedView) -> String {
+    let name = one_line(&view.name);
+    let mut text = String::new();
+    if let Some(SkippedOccurrence { occurrence, record }) = &view.skipped {
+        text += &format!("{name} · {} was skipped: {}\n", words::date(occurrence), one_line(&record.why));
+        text += &record.findings.iter().map(finding).collect::<String>();
+    }
+    if !view.findings.is_empty() {
+        text += &format!("{name} · its file is wrong by now:\n");
+        text += &view.findings.iter().map(finding).collect::<String>();
+    }
+    text
+}
+
+fn finding(finding: &BriefFinding) -> String {
+    let help = finding.help.as_ref().map(|help| format!("    help: {}\n", one_line(help)));
+    format!("  {finding}\n{}", help.unwrap_or_default())
 }
 
 /// Does what is ordered of a schedule, and says so.

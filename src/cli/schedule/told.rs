@@ -18,8 +18,11 @@ pub(in crate::cli) fn observer(output: &Output, metrics: Arc<Metrics>) -> Schedu
     Arc::new(move |event| {
         let line = line(&event, &output.options);
         match &event {
-            // It belongs into the log of a server whatever form its output has.
+            // Problems belong into the log of a server, whatever form its output has.
             ScheduleEvent::Damaged { .. } => tracing::error!("{line}"),
+            ScheduleEvent::Skipped { .. } | ScheduleEvent::Broke { .. } | ScheduleEvent::Changed { .. } => {
+                tracing::warn!("{}", one_line(&line));
+            }
             _ => output.note(&line),
         }
         count(&event, &metrics);
@@ -34,8 +37,8 @@ fn count(event: &ScheduleEvent, metrics: &Metrics) {
             metrics.occurrence(match reason {
                 SkipReason::Missed => OccurrenceResult::Missed,
                 SkipReason::Busy | SkipReason::Overtaken => OccurrenceResult::StillRunning,
-                SkipReason::Changed(_) => OccurrenceResult::Changed,
-                SkipReason::NoList
+                SkipReason::Changed(..) => OccurrenceResult::Changed,
+                SkipReason::NoList(_)
                 | SkipReason::Unapproved
                 | SkipReason::NobodyLeft
                 | SkipReason::Damaged(_)
@@ -77,10 +80,12 @@ fn line(event: &ScheduleEvent, options: &Options) -> String {
                 0 => String::new(),
                 before => format!(", and {before} before it"),
             };
-            format!("{} · skipped{others}: {}", of(schedule, occurrence), reason.words())
+            format!("{} · skipped{others}: {}", of(schedule, occurrence), reason.record())
         }
-        ScheduleEvent::Changed { schedule, change } => {
-            format!("{schedule} · changed since it was armed, so nothing of it fires: {}", words::changed(*change))
+        ScheduleEvent::Changed { schedule, change, findings } => {
+            let findings: String = findings.iter().map(|finding| format!("; {finding}")).collect();
+            let change = words::changed(*change);
+            format!("{schedule} · changed since it was armed, so nothing of it fires: {change}{findings}")
         }
         ScheduleEvent::Damaged { schedule, problem } => {
             let (schedule, problem) = (one_line(schedule), one_line(problem));

@@ -26,14 +26,14 @@ use tokio::task::JoinSet;
 use crate::cli::args::{ServeArgs, ServeCommand};
 use crate::cli::context::Context;
 use crate::cli::exit;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Explanation, Failure};
 use crate::cli::schedule::told;
 use crate::delivery::Interrupt;
 use crate::door::{self, Hosts, Limits, reachable};
 use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::Metrics;
 use crate::notify;
-use crate::runs::{Adapters, person};
+use crate::runs::{Adapters, SkipRecord, person};
 use crate::schedule::{Daemon, Runs};
 use crate::web::{self, Counted, Health, Pages, TokenFile, Views, Visitors};
 use crate::webhook;
@@ -129,7 +129,10 @@ fn daemon(
     let adapters = Adapters { observer: Arc::new(|_| {}), ..context.adapters(ledger)? };
     let starter = Arc::new(Runs(adapters.clone()));
     let output = context.output.clone();
-    let explain = Arc::new(move |error| output.explain(error).message);
+    let explain = Arc::new(move |error| {
+        let Explanation { message, findings, .. } = output.explain(error);
+        SkipRecord::new(&message.replace("; nothing was sent", ""), &findings)
+    });
     let observer = told::observer(&context.output, metrics);
     Ok(Daemon { adapters, starter, observer, explain, within, refresh: REFRESH })
 }

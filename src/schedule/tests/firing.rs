@@ -181,8 +181,9 @@ async fn an_occurrence_waits_for_its_list_until_that_is_whole_or_the_time_is_ove
         tokio::time::sleep(DAY + DAY / 2).await;
     };
     daemon.serve(coming).await.unwrap();
-    let told =
-        ["2026-12-01 10:00 waits", "2026-12-02 10:00 waits", "2026-12-02 10:00 skipped after 0: the list did not come"];
+    let list = house.folder.path().join("daily-2026-12-02.csv");
+    let skipped = format!("2026-12-02 10:00 skipped after 0: the list did not come: {}", list.display());
+    let told = ["2026-12-01 10:00 waits", "2026-12-02 10:00 waits", &skipped];
     assert_eq!((house.told(), house.fired().len()), (told.map(str::to_owned).to_vec(), 1));
 }
 

@@ -22,7 +22,8 @@ use crate::gateway::{BoxFuture, JsonApi};
 use crate::ledger::memory::{Contents, MemoryLedger};
 use crate::ledger::{ArmedSchedule, Heed, Ledger, LeftOut, NewRun, State};
 use crate::runs::{
-    Adapters, Arming, Consent, Error, Outcome, Profiles, Proposal, Refusal, RunPhase, ScheduleRefusal, occurrence_key,
+    Adapters, Arming, Consent, Error, Outcome, Profiles, Proposal, Refusal, RunPhase, ScheduleRefusal, SkipRecord,
+    occurrence_key,
 };
 
 thread_local! {
@@ -90,7 +91,7 @@ impl House {
             adapters: self.adapters.clone(),
             starter,
             observer: Arc::new(move |event| told.lock().expect("no panic").push(words(&event))),
-            explain: Arc::new(|error| format!("{error:?}")),
+            explain: Arc::new(|error| SkipRecord::new(&format!("{error:?}"), &[])),
             within: Vec::new(),
             refresh: Duration::from_secs(10 * 86_400),
         }
@@ -128,7 +129,7 @@ fn words(event: &ScheduleEvent) -> String {
         }
         ScheduleEvent::Broke { occurrence, why, .. } => format!("{} broke: {why}", occurrence.name()),
         ScheduleEvent::Skipped { occurrence, before, reason, .. } => {
-            format!("{} skipped after {before}: {}", occurrence.name(), reason.words())
+            format!("{} skipped after {before}: {}", occurrence.name(), reason.record())
         }
         ScheduleEvent::Changed { change, .. } => format!("changed: {change:?}"),
         ScheduleEvent::Damaged { problem, .. } => format!("damaged: {problem}"),

@@ -49,9 +49,10 @@ fn view(cell: &str) -> Json {
         "visitor": cell, "decides": true, "form": "mark", "zone": "Europe/Kyiv", "done": cell, "told": cell, "english": cell,
         "runs": [line], "more": 30, "reading": false,
         "schedules": [
-            { "name": cell, "path": "/schedules/sale", "state": "armed", "problem": null, "next": cell },
-            { "name": cell, "path": "/schedules/sale", "state": "damaged", "problem": cell, "next": null },
-            { "name": cell, "path": "/schedules/sale", "state": "paused", "problem": null, "next": null },
+            { "name": cell, "path": "/schedules/sale", "state": "armed", "problem": null, "next": cell,
+              "skipped": cell, "why": [cell, cell] },
+            { "name": cell, "path": "/schedules/sale", "state": "damaged", "problem": cell, "next": null, "skipped": null, "why": [] },
+            { "name": cell, "path": "/schedules/sale", "state": "paused", "problem": null, "next": null, "skipped": null, "why": [] },
         ],
         "calendar": calendar(Date::constant(2026, 12, 1), 31, &BTreeMap::from([(Date::constant(2026, 12, 3), vec![cell.to_owned()])])),
         "days": [{ "day": cell, "due": [due, due] }],

@@ -75,6 +75,10 @@ struct ScheduleLine {
     state: &'static str,
     /// What is damaged, in English.
     problem: Option<String>,
+    /// When the last occurrence was skipped, if it was.
+    skipped: Option<String>,
+    /// Why it was skipped, or what is wrong with the file, in English.
+    why: Vec<String>,
     next: Option<String>,
 }
 
@@ -193,7 +197,12 @@ fn run_line(look: &Look, view: &RunView) -> RunLine {
 
 fn schedule_line(look: &Look, view: &ArmedView) -> ScheduleLine {
     let next = view.next.as_ref().filter(|_| view.state == ArmedState::Armed);
+    let skipped = view.skipped.as_ref();
+    let findings = skipped.into_iter().flat_map(|skipped| &skipped.record.findings).chain(&view.findings);
+    let why = skipped.map(|skipped| skipped.record.why.clone());
     ScheduleLine {
+        skipped: skipped.map(|skipped| look.words().moment_in_zone(&skipped.occurrence.local())),
+        why: why.into_iter().chain(findings.map(ToString::to_string)).collect(),
         name: view.name.clone(),
         path: path(&view.name),
         state: view.state.word(),

@@ -1,0 +1,161 @@
+//! Findings as the ledger, logs and notifications keep them: without the text around their place, and without phone numbers.
+
+use std::fmt;
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use super::{Finding, Place, one_line, severity_word};
+
+/// How many findings are kept of one problem.
+const MOST: usize = 5;
+/// The most characters of a text that are kept.
+const LONGEST: usize = 400;
+/// The least digits of a phone number.
+const DIGITS: usize = 9;
+
+/// A finding without the text around its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BriefFinding {
+    /// The id of its rule.
+    pub rule: String,
+    /// Its severity as a word.
+    pub severity: String,
+    /// What is wrong.
+    pub message: String,
+    /// The file, if it stands in one.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: Option<usize>,
+    /// The column in characters, from 1.
+    pub column: Option<usize>,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl BriefFinding {
+    /// The first findings that refuse, or the first ones if none refuses.
+    #[must_use]
+    pub fn all_of(findings: &[Finding]) -> Vec<Self> {
+        let refuses = findings.iter().any(Finding::is_error);
+        findings.iter().filter(|finding| finding.is_error() || !refuses).take(MOST).map(Self::from).collect()
+    }
+}
+
+impl From<&Finding> for BriefFinding {
+    fn from(finding: &Finding) -> Self {
+        let place = finding.place.as_ref();
+        Self {
+            rule: finding.rule.id.to_owned(),
+            severity: severity_word(finding.severity).to_owned(),
+            message: without_numbers(&finding.message),
+            file: place.map(|place| place.source.path().display().to_string()),
+            line: place.map(Place::line),
+            column: place.map(Place::column),
+            help: finding.help.as_deref().map(without_numbers),
+        }
+    }
+}
+
+impl fmt::Display for BriefFinding {
+    /// Writes it as one line: `sale.csv:3:1: the message [rule]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{}:", one_line(file))?;
+            for number in [self.line, self.column].into_iter().flatten() {
+                write!(f, "{number}:")?;
+            }
+            f.write_str(" ")?;
+        }
+        write!(f, "{} [{}]", one_line(&self.message), self.rule)
+    }
+}
+
+/// The beginning of a text, with `…` and the last two digits in the place of what may be a phone number: nine digits or more,
+/// with or without spaces, dashes, dots and brackets between them. Dates stay.
+#[must_use]
+pub fn without_numbers(text: &str) -> String {
+    let kept: String = text.chars().take(LONGEST).collect();
+    let cut = if kept.len() < text.len() { "…" } else { "" };
+    let mut shown = String::with_capacity(kept.len());
+    let mut rest = kept.as_str();
+    while let Some(at) = rest.find(|c: char| c.is_numeric()) {
+        let (before, from) = rest.split_at(at);
+        shown.push_str(before);
+        let end = end_of_number(from);
+        let (number, behind) = from.split_at(end);
+        let digits: Vec<char> = number.chars().filter(|c| c.is_numeric()).collect();
+        match digits.as_slice() {
+            [.., tens, ones] if digits.len() >= DIGITS => shown.extend(['…', *tens, *ones]),
+            _ => shown.push_str(number),
+        }
+        rest = behind;
+    }
+    shown + rest + cut
+}
+
+/// Where the digits end that a text begins with, or the date.
+fn end_of_number(text: &str) -> usize {
+    if let Some(date) = date_at(text) {
+        return date;
+    }
+    let (mut end, mut between) = (0, 0);
+    for (at, c) in text.char_indices() {
+        if c.is_numeric() {
+            if between > 0 && date_at(&text[at..]).is_some() {
+                return end;
+            }
+            (end, between) = (at + c.len_utf8(), 0);
+        } else if between < 2 && (c.is_whitespace() || matches!(c, '-' | '.' | '(' | ')' | '/')) {
+            between += 1;
+        } else {
+            break;
+        }
+    }
+    end
+}
+
+/// Where the date ends that a text begins with: `2026-12-01`.
+fn date_at(text: &str) -> Option<usize> {
+    const LENGTH: usize = 10;
+    let date: Date = text.get(..LENGTH)?.parse().ok()?;
+    let ends = !text[LENGTH..].starts_with(|c: char| c.is_numeric());
+    (ends && (1970..2200).contains(&date.year())).then_some(LENGTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::{Source, rules};
+
+    #[test]
+    fn phone_numbers_are_hidden_and_dates_stay() {
+        for (text, expected) in [
+            ("`380501234567` stands in 2 rows", "`…67` stands in 2 rows"),
+            ("+38 (050) 123-45-67, 050.123.45.67", "+…67, …67"),
+            ("٠١٢٣٤٥٦٧٨٩", "…٨٩"),
+            ("daily-2026-12-01.csv at 2026-12-01 10:00", "daily-2026-12-01.csv at 2026-12-01 10:00"),
+            ("2026-12-01 380501234567", "2026-12-01 …67"),
+            ("rows 12, 13 and 14 of 2 001", "rows 12, 13 and 14 of 2 001"),
+            ("daily-20261201.csv", "daily-20261201.csv"),
+            ("", ""),
+        ] {
+            assert_eq!(without_numbers(text), expected);
+        }
+        assert_eq!(without_numbers(&"a".repeat(500)), "a".repeat(LONGEST) + "…");
+    }
+
+    #[test]
+    fn brief_finding_names_rule_file_line_and_column() {
+        let source = Source::new("list.csv", "phone\n380501234567\n");
+        let place = Place::new(&source, 6..18);
+        let finding = Finding::new(&rules::CHECK, "`380501234567` is odd").at(place).help("call +380501234567");
+        let brief = BriefFinding::from(&finding);
+        assert_eq!(brief.to_string(), "list.csv:2:1: `…67` is odd [check]");
+        assert_eq!(brief.help.as_deref(), Some("call +…67"));
+        let warning = finding.clone().as_warning();
+        let all: Vec<Finding> = std::iter::once(warning).chain(vec![finding; 9]).collect();
+        assert_eq!(BriefFinding::all_of(&all).len(), MOST);
+        assert!(BriefFinding::all_of(&all).iter().all(|brief| brief.severity == "error"));
+    }
+}

@@ -1,0 +1,104 @@
+//! Why an occurrence was skipped, as the ledger keeps it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::recorded_occurrence;
+use crate::calendar::Occurrence;
+use crate::finding::{BriefFinding, Finding, one_line, without_numbers};
+use crate::ledger::{Fate, OccurrenceRecord};
+
+/// Why an occurrence was skipped: in words, and with the findings that refused it. It holds no phone number.
+///
+/// The ledger keeps it as text: the words alone, or JSON if there are findings. Earlier versions kept words alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkipRecord {
+    /// The reason in words.
+    pub why: String,
+    /// The findings, if there are any.
+    pub findings: Vec<BriefFinding>,
+}
+
+/// An occurrence that was skipped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedOccurrence {
+    /// The occurrence.
+    pub occurrence: Occurrence,
+    /// Why.
+    pub record: SkipRecord,
+}
+
+impl SkipRecord {
+    /// A reason with the findings behind it.
+    #[must_use]
+    pub fn new(why: &str, findings: &[Finding]) -> Self {
+        Self { why: without_numbers(why), findings: BriefFinding::all_of(findings) }
+    }
+
+    /// Its text in the ledger.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let json = serde_json::to_string(self).ok().filter(|_| !self.findings.is_empty());
+        json.unwrap_or_else(|| self.why.clone())
+    }
+
+    /// The record of a text in the ledger.
+    #[must_use]
+    pub fn of_text(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_else(|_| Self { why: text.to_owned(), findings: Vec::new() })
+    }
+}
+
+impl fmt::Display for SkipRecord {
+    /// Writes it as one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&one_line(&self.why))?;
+        for (index, finding) in self.findings.iter().enumerate() {
+            write!(f, "{} {finding}", if index == 0 { ":" } else { ";" })?;
+        }
+        Ok(())
+    }
+}
+
+impl SkippedOccurrence {
+    /// What was skipped, if a record says so.
+    pub(super) fn of(record: &OccurrenceRecord) -> Option<Self> {
+        let Fate::Skipped(reason) = &record.fate else { return None };
+        Some(Self { occurrence: recorded_occurrence(record)?, record: SkipRecord::of_text(reason) })
+    }
+
+    /// It for programs.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let Self { occurrence, record } = self;
+        json!({
+            "at": occurrence.moment(),
+            "local": occurrence.name(),
+            "reason": record.why,
+            "findings": record.findings,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::rules;
+
+    #[test]
+    fn skip_record_survives_the_ledger() {
+        let finding = Finding::new(&rules::CHECK, "the list is gone").help("bring it");
+        for (why, findings) in [("missed", &[][..]), ("1 problem found", std::slice::from_ref(&finding))] {
+            let record = SkipRecord::new(why, findings);
+            assert_eq!(SkipRecord::of_text(&record.to_text()), record);
+        }
+        assert_eq!(SkipRecord::new("missed", &[]).to_text(), "missed", "as earlier versions wrote it");
+        for earlier in ["1 problem found", "{", "{\"why\": 1}", "\"x\"", ""] {
+            assert_eq!(SkipRecord::of_text(earlier).why, earlier);
+        }
+        let line = SkipRecord::new("1 problem found", &[finding.clone(), finding]).to_string();
+        assert_eq!(line, "1 problem found: the list is gone [check]; the list is gone [check]");
+    }
+}

@@ -1,0 +1,148 @@
+//! An occurrence that could not begin: the reason is in the log, the notification, `schedule list` and the dashboard.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::support::{Browser, Clock, Draft, Folder, Gateway, Process, Reachable as _, Server, campaign, phone, until};
+
+/// An active schedule, and a receiver of its notifications.
+struct Daily {
+    sale: Folder,
+    gateway: Gateway,
+    receiver: Gateway,
+    clock: Clock,
+    /// When it is due next.
+    due: Timestamp,
+}
+
+impl Daily {
+    fn add(change: impl Fn(Draft) -> Draft) -> Self {
+        let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
+        let notify = "notify: { when: [changed, skipped], preset: json, url: { file: hook.url }, local: true }";
+        let draft = campaign().top("timezone: UTC").top("schedule: { every: day 10:00 }").top(notify);
+        let sale = change(draft.through(&gateway)).write();
+        sale.write_secret("hook.url", &receiver.base_url());
+        for hours in [0, 24] {
+            let day = (Timestamp::now() + SignedDuration::from_hours(hours)).strftime("%Y-%m-%d");
+            sale.write(&format!("news-{day}.txt"), "Hello");
+        }
+        let added = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
+        let due = added["next"][0].as_str().and_then(|at| at.parse().ok()).expect("a moment");
+        Self { sale, gateway, receiver, clock: Clock::new(), due }
+    }
+
+    /// Starts the server at this time after the next date.
+    fn serve(&self, after: SignedDuration) -> Server {
+        Server::start_after(&self.sale, &self.clock.set_to(self.due + after), &[])
+    }
+
+    /// What `schedule list` prints at this time after the next date.
+    fn list(&self, after: SignedDuration, arguments: &[&str]) -> String {
+        let shown = self.clock.set_to(self.due + after);
+        let arguments = [&["schedule", "list"], arguments].concat();
+        Process::start(self.sale.command_after(&shown, &arguments)).finish().exits(0).stdout
+    }
+
+    /// The only schedule, as `schedule list --json` prints it.
+    fn listed(&self, after: SignedDuration) -> Value {
+        let listed: Value = serde_json::from_str(&self.list(after, &["--json"])).expect("JSON");
+        listed[0].clone()
+    }
+
+    /// What the receiver was told.
+    fn told(&self) -> String {
+        self.receiver.requests().iter().map(|request| request.json().to_string()).collect()
+    }
+
+    /// Serves from a moment before the date until its occurrence is skipped, and ends. Returns the log.
+    fn skip(&self) -> String {
+        let server = self.serve(SignedDuration::from_secs(-1));
+        until("it is told that the occurrence is skipped", || self.told().contains("was skipped"));
+        until("it is in the log", || server.stderr().contains("skipped: "));
+        server.end("TERM").exits(0).stderr
+    }
+}
+
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+#[test]
+fn skipped_occurrence_shows_its_finding_until_one_is_sent() {
+    let daily = Daily::add(|draft| draft);
+    let sale = &daily.sale;
+    std::fs::rename(sale.path("sale.csv"), sale.path("away.csv")).expect("a list");
+    let log = daily.skip();
+    let file = sale.path("sale.yaml").canonicalize().expect("a file").display().to_string();
+    let place = format!("{file}:");
+    for shown in [&log, &daily.told()] {
+        assert!(shown.contains(&place) && shown.contains("sale.csv` does not exist"), "{shown}");
+        assert!(shown.contains("[recipients-missing]"), "{shown}");
+    }
+    for _restart in 0..2 {
+        let listed = daily.listed(HOUR);
+        let (skipped, finding) = (&listed["skipped"], &listed["skipped"]["findings"][0]);
+        assert_eq!(listed["state"], "armed", "{listed}");
+        assert_eq!((&skipped["reason"], &finding["rule"]), (&"1 problem found".into(), &"recipients-missing".into()));
+        let at: Timestamp = skipped["at"].as_str().and_then(|at| at.parse().ok()).expect("a moment");
+        assert_eq!((at, finding["file"].as_str()), (daily.due, Some(file.as_str())));
+        assert!(finding["line"].is_u64() && finding["column"].is_u64(), "{finding}");
+        let shown = daily.list(HOUR, &[]);
+        let line = format!("{}:{}:{}: ", file, finding["line"], finding["column"]);
+        assert!(shown.contains("was skipped: 1 problem found") && shown.contains(&line), "{shown}");
+        assert!(shown.contains("help: "), "{shown}");
+        // The dashboard shows it too, and after a restart of the server.
+        let server = daily.serve(HOUR);
+        let page = Browser::first(&server).page("/");
+        assert!(format!("{page:?}").contains("[recipients-missing]"), "{page:?}");
+        server.end("TERM").exits(0);
+    }
+    assert!(daily.gateway.requests().is_empty());
+    std::fs::rename(sale.path("away.csv"), sale.path("sale.csv")).expect("a list");
+    let server = daily.serve(DAY - SignedDuration::from_secs(1));
+    until("the next occurrence is sent", || daily.gateway.phones().len() == 3);
+    server.end("TERM").exits(0);
+    assert_eq!(daily.listed(DAY + HOUR)["skipped"], Value::Null);
+    assert!(!daily.list(DAY + HOUR, &[]).contains("was skipped"));
+}
+
+#[test]
+fn mistake_in_a_text_of_the_day_is_shown_with_its_place() {
+    let sms = "  - sms: { signature: OlenaCo, message: { file: \"news-{{ today }}.txt\" } }";
+    let daily = Daily::add(|draft| draft.channels(sms));
+    let name = format!("news-{}.txt", daily.due.strftime("%Y-%m-%d"));
+    daily.sale.write(&name, "Hello,\ndear {{ nme }}");
+    let (log, told) = (daily.skip(), daily.told());
+    for shown in [&log, &told, &daily.list(HOUR, &[])] {
+        assert!(shown.contains(&format!("{name}:2:")) && shown.contains("nme"), "{shown}");
+    }
+    assert!(daily.gateway.requests().is_empty());
+}
+
+#[test]
+fn skipped_occurrence_shows_no_phone_number() {
+    let daily = Daily::add(|draft| draft.recipients("duplicates: refuse"));
+    let list = std::fs::read_to_string(daily.sale.path("sale.csv")).expect("a list");
+    daily.sale.write("sale.csv", &format!("{list}{},Again\n", phone(2)));
+    let (log, told) = (daily.skip(), daily.told());
+    let (list, json) = (daily.list(HOUR, &[]), daily.list(HOUR, &["--json"]));
+    for shown in [log, told, list, json] {
+        assert!(shown.contains("duplicate-number"), "{shown}");
+        assert!(!shown.contains(&phone(2).to_string()), "{shown}");
+        assert!(shown.contains("…02"), "{shown}");
+    }
+}
+
+#[test]
+fn file_that_became_wrong_is_listed_with_its_problem() {
+    let daily = Daily::add(|draft| draft);
+    daily.sale.replace("sale.yaml", "recipients:", "recipient:");
+    let listed = daily.listed(-HOUR);
+    let findings = listed["findings"].as_array().expect("findings");
+    assert_eq!(listed["state"], "changed");
+    assert!(findings.iter().any(|finding| finding["rule"] == "unknown-key" && finding["line"].is_u64()), "{listed}");
+    let shown = daily.list(-HOUR, &[]);
+    assert!(shown.contains("its file is wrong by now") && shown.contains("sale.yaml:"), "{shown}");
+    let server = daily.serve(-HOUR);
+    until("it is in the log", || server.stderr().contains("[unknown-key]"));
+    server.end("TERM").exits(0);
+}
