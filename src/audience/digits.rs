@@ -2,6 +2,8 @@
 //!
 //! Says what kind of text is no number at all; whether a number exists is not known here.
 
+use std::borrow::Cow;
+
 use super::PhoneProblem;
 
 /// A number as it would be dialled.
@@ -28,7 +30,10 @@ impl Digits {
     ///
     /// The cell is empty, holds several numbers, or something that is no number.
     pub(super) fn read(text: &str) -> Result<Self, PhoneProblem> {
+        let text = without_invisible(text);
         let text = without_decimals(without_scheme(text.trim()));
+        let whole = whole_number(text);
+        let text = whole.as_deref().unwrap_or(text);
         let mut number = Self { plus: false, len: 0, value: 0 };
         let mut separated = false;
         for character in text.chars() {
@@ -43,7 +48,7 @@ impl Digits {
                 '+' | '＋' if number.len == 0 => number.plus = true,
                 ',' | ';' | '|' | '/' | '\\' | '+' | '＋' | '\n' | '\r' => separated = true,
                 _ if is_decoration(character) => {}
-                _ => return Err(stranger(text, character)),
+                _ => return Err(problem_of(text, character)),
             }
         }
         number.judge(text, separated)
@@ -117,21 +122,46 @@ fn is_decoration(character: char) -> bool {
         '\u{2018}'..='\u{201f}' | '\u{2bc}' | '\u{b4}' | '\u{ab}' | '\u{bb}' => true,
         // what keyboards of East Asia write
         '（' | '）' | '－' | '﹣' | '．' | '～' | '\u{301c}' | '\u{30fc}' => true,
-        // marks without width, which contact lists and messengers put around numbers
-        '\u{ad}'
-        | '\u{180e}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{2069}'
-        | '\u{feff}' => true,
         other => other.is_whitespace(),
     }
 }
 
+/// The text without characters that nobody sees; contact lists and messengers put them around numbers.
+fn without_invisible(text: &str) -> Cow<'_, str> {
+    match !text.is_ascii() && text.contains(is_invisible) {
+        true => text.chars().filter(|character| !is_invisible(*character)).collect::<String>().into(),
+        false => text.into(),
+    }
+}
+
+/// Whether nobody sees a character and it parts no words: Unicode's `Default_Ignorable_Code_Point`, and the empty Braille
+/// pattern.
+pub(super) fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{61c}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{2800}'
+        | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fff8}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// Why a text with that character is no number.
-fn stranger(text: &str, character: char) -> PhoneProblem {
+fn problem_of(text: &str, character: char) -> PhoneProblem {
     if !character.is_alphabetic() {
-        PhoneProblem::Symbols
+        PhoneProblem::Sign(character)
     } else if is_scientific(text) {
         PhoneProblem::Rounded
     } else if text.split(char::is_alphabetic).filter(|words| count_digits(words) > SHORT).count() > 1 {
@@ -143,11 +173,37 @@ fn stranger(text: &str, character: char) -> PhoneProblem {
 
 /// Whether the text is a quantity such as `3.80501E+11`.
 pub(super) fn is_scientific(text: &str) -> bool {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    text.split_once(['e', 'E']).is_some_and(|(mantissa, exponent)| {
-        let (whole, fraction) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, "0"));
-        is_number(whole) && is_number(fraction) && is_number(exponent.trim_start_matches('+'))
-    })
+    PowerOfTen::read(text).is_some()
+}
+
+/// The digits of a quantity such as `3.80501234538E+11` that has all of them; nothing if a digit is missing.
+#[must_use]
+pub fn whole_number(text: &str) -> Option<String> {
+    let PowerOfTen { plus, whole, fraction, exponent } = PowerOfTen::read(text)?;
+    let (shown, rest) = fraction.split_at_checked(exponent.parse().ok()?)?;
+    rest.bytes().all(|digit| digit == b'0').then(|| format!("{plus}{whole}{shown}"))
+}
+
+/// A quantity as spreadsheets and programs write it: `3.80501E+11`.
+struct PowerOfTen<'t> {
+    /// The plus sign before it, if there is one.
+    plus: &'t str,
+    whole: &'t str,
+    fraction: &'t str,
+    exponent: &'t str,
+}
+
+impl<'t> PowerOfTen<'t> {
+    fn read(text: &'t str) -> Option<Self> {
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let (plus, unsigned) = text.split_at(usize::from(text.starts_with('+')));
+        let (mantissa, exponent) = unsigned.split_once(['e', 'E'])?;
+        let exponent = exponent.strip_prefix('+').unwrap_or(exponent);
+        let parts = mantissa.split_once(['.', ',']);
+        let (whole, fraction) = parts.unwrap_or((mantissa, ""));
+        let is_read = is_number(whole) && (parts.is_none() || is_number(fraction)) && is_number(exponent);
+        is_read.then_some(Self { plus, whole, fraction, exponent })
+    }
 }
 
 /// Separators are decoration only where they do not part two runs of digits, or part them with a
@@ -202,6 +258,44 @@ mod tests {
         ] {
             let number = Digits::read(text).ok().unwrap();
             assert_eq!((number.plus, number.digits().as_str()), (false, "0501234567"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn number_with_invisible_characters_is_read() {
+        let codes =
+            [0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x180e, 0x180f, 0x200b, 0x200f, 0x202e, 0x2060];
+        let others = [0x206a, 0x206f, 0x2800, 0x3164, 0xfe00, 0xfe0d, 0xfe0e, 0xfe0f, 0xfeff, 0xffa0, 0xfff0, 0x1bca0];
+        let beyond = [0x1d173, 0xe0001, 0xe0020, 0xe007f, 0xe0100, 0xe01ef];
+        for code in codes.into_iter().chain(others).chain(beyond) {
+            let sign = char::from_u32(code).unwrap();
+            for text in [format!("{sign}+38050{sign}1234567{sign}"), format!("{sign}tel:+380501234567.0{sign}")] {
+                let number = Digits::read(&text).ok().unwrap();
+                assert_eq!((number.plus, number.digits().as_str()), (true, "380501234567"), "{code:x}");
+            }
+        }
+    }
+
+    #[test]
+    fn power_of_ten_with_all_digits_is_a_number() {
+        for (text, digits) in [
+            ("3.80501234538E+11", Some("380501234538")),
+            ("3,80501234538E+11", Some("380501234538")),
+            ("+3.80501234538e11", Some("+380501234538")),
+            ("3.805012345380E+11", Some("380501234538")),
+            ("5.01234538E+08", Some("501234538")),
+            ("38050123453.8E+1", Some("380501234538")),
+            ("380501234538E+0", Some("380501234538")),
+            ("3.8050123453E+11", None),
+            ("3.80501E+11", None),
+            ("3.805012345385E+11", None),
+            ("38050123453E+1", None),
+            ("3E+11", None),
+            ("3.80501234538E-11", None),
+            ("3.80501234538E+99999999999999999999", None),
+            ("E+11", None),
+        ] {
+            assert_eq!(whole_number(text).as_deref(), digits, "{text}");
         }
     }
 

@@ -3,6 +3,8 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
+use super::digits::is_invisible;
+
 /// The headers of a list, to be found by what people write for them.
 pub(super) struct Headers<'h> {
     exact: HashMap<&'h str, usize>,
@@ -51,8 +53,7 @@ impl<'h> Headers<'h> {
 
 /// A header without what is easily mistaken: case, how wide a space is, the form of an apostrophe, what nobody sees.
 fn plainly(header: &str) -> String {
-    let seen = |character: &char| !matches!(character, '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{ad}');
-    let plain = header.chars().filter(seen).map(|character| match character {
+    let plain = header.chars().filter(|character| !is_invisible(*character)).map(|character| match character {
         '\u{2019}' | '\u{2018}' | '\u{2bc}' | '`' | '\u{b4}' => '\'',
         other => other,
     });

@@ -38,6 +38,7 @@ pub use chunk::{Chunk, Fields, RecordRef};
 pub use column::{is_shortened, plain, read_columns};
 pub use columns::{Header, NamedColumns, Settings};
 pub use decoding::{Decoded, Sheet, Spool, SpoolReader, Written, decode};
+pub use digits::whole_number;
 pub use forgotten::without_people;
 pub use inspection::{CELL_LIMIT, holds_a_row};
 pub use intake::RECORD_LIMIT;

@@ -176,6 +176,8 @@ mod tests {
             "３８０５０１２３４５６７",
             "+380\u{a0}50\u{a0}1234567",
             "+380 050 123 45 67",
+            "3.80501234567E+11",
+            "3,80501234567e11",
         ] {
             assert_eq!(read(text, "UA"), Ok(KYIV), "{text:?} in UA");
             assert_eq!(read(text, ""), Ok(KYIV), "{text:?} without a region");
@@ -230,12 +232,12 @@ mod tests {
             ("+49 30 123456, 12", "", Symbols),
             ("3.80501E+11", "UA", Rounded),
             ("3,80501E+11", "UA", Rounded),
-            ("3.80501234567e11", "", Rounded),
             ("0501234567 доб. 12", "UA", Letters),
             ("нема", "UA", Letters),
             ("tel:", "UA", Empty),
             ("O501234567", "UA", Letters),
-            ("*123#", "UA", Symbols),
+            ("*123#", "UA", Sign('*')),
+            ("0501234567\u{20e3}", "UA", Sign('\u{20e3}')),
             ("12345", "UA", TooShort),
             ("050123456789", "UA", TooLong),
             ("+3805012345678901", "", TooLong),
@@ -248,6 +250,22 @@ mod tests {
         ] {
             assert_eq!(read(text, region), Err(problem), "{text:?} in {region:?}");
         }
+    }
+
+    #[test]
+    fn sign_that_no_number_has_is_named() {
+        for (text, named) in [
+            ("050*1234567", "`*`"),
+            ("0501234567☎", "`☎` (`\\u{260e}`)"),
+            ("0\u{20e3}501234567", "`\\u{20e3}`"),
+            ("\u{1}0501234567", "`\\u{1}`"),
+        ] {
+            let problem = read(text, "UA").unwrap_err();
+            assert_eq!(problem.to_string(), format!("a sign that no phone number has: {named}"), "{text:?}");
+            assert_eq!(PhoneProblem::of_reason(&problem.to_string()), Some(PhoneProblem::Symbols));
+        }
+        assert_eq!(PhoneProblem::of_reason(&PhoneProblem::Rounded.to_string()), Some(PhoneProblem::Rounded));
+        assert_eq!(PhoneProblem::of_reason("the text is empty"), None);
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub enum PhoneProblem {
     /// Signs that belong to no number stand in the cell.
     #[error("signs that no phone number has")]
     Symbols,
+    /// This sign stands in the cell, and belongs to no number.
+    #[error("{}{}", SIGN, shown(*.0))]
+    Sign(char),
     /// Digits are missing.
     #[error("too short for a phone number")]
     TooShort,
@@ -45,8 +48,28 @@ pub enum PhoneProblem {
     Ambiguous,
 }
 
+/// How the reason begins that names a sign.
+const SIGN: &str = "a sign that no phone number has: ";
+
+/// A sign with its code point, unless everybody can type it; of one that cannot be shown the code point alone.
+fn shown(sign: char) -> String {
+    let (itself, code) = (sign.escape_debug().to_string(), sign.escape_unicode());
+    match sign {
+        _ if sign.is_ascii_graphic() => format!("`{sign}`"),
+        _ if itself.starts_with('\\') => format!("`{code}`"),
+        _ => format!("`{sign}` (`{code}`)"),
+    }
+}
+
 impl PhoneProblem {
-    /// Every problem.
+    /// The problem whose reason this is; nothing if it is the reason of something else.
+    #[must_use]
+    pub fn of_reason(reason: &str) -> Option<Self> {
+        let sign = || reason.starts_with(SIGN).then_some(Self::Symbols);
+        Self::ALL.into_iter().find(|problem| problem.to_string() == reason).or_else(sign)
+    }
+
+    /// Every problem but [`Self::Sign`], which has a reason for each sign.
     pub const ALL: [PhoneProblem; 12] = [
         PhoneProblem::Empty,
         PhoneProblem::Several,

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::decoding::refused;
 use super::dialect::most_often;
-use super::digits::is_scientific;
+use super::digits::{is_scientific, whole_number};
 use super::intake::line_ends;
 use crate::domain::Delimiter;
 use crate::finding::{Finding, Place, Source, rules};
@@ -193,10 +193,13 @@ pub(super) fn ragged(spot: Spot<'_>, ragged: RaggedRow) -> Finding {
     Finding::new(&rules::RECIPIENTS_RAGGED_ROW, message).at(spot.place(surplus.unwrap_or(spot.all()))).help(help)
 }
 
-/// Whether a quantity such as `3,80501E+11` stands in the record, cut by its own comma.
+/// Whether a quantity such as `3,80501E+11` stands in the record, cut by its own comma, and lacks digits.
 fn is_shortened(raw: &[u8], delimiter: Delimiter) -> bool {
     let text = String::from_utf8_lossy(raw);
-    delimiter == Delimiter::COMMA && text.split([',', '"']).any(|cell| is_scientific(cell.trim()))
+    let cells: Vec<&str> = text.split([',', '"']).map(str::trim).collect();
+    let joined = |at: usize| format!("{},{}", cells[at - 1], cells[at]);
+    let mut scientific = (0..cells.len()).filter(|&at| is_scientific(cells[at]));
+    delimiter == Delimiter::COMMA && scientific.any(|at| at == 0 || whole_number(&joined(at)).is_none())
 }
 
 pub(super) fn large_cell(spot: Spot<'_>, at: usize) -> Finding {

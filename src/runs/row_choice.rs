@@ -6,7 +6,7 @@ use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
 use super::Error;
-use crate::audience::{decode, is_shortened, read_columns};
+use crate::audience::{decode, is_shortened, read_columns, whole_number};
 use crate::domain::{ListForm, MessageId, Phone, Row, RowSet};
 use crate::ledger::{Ledger, LedgerError, Run, Walk};
 use crate::regular_file;
@@ -86,19 +86,20 @@ impl Lines {
     fn add(&mut self, line: Row, cells: [&str; 4], path: &Path, run: &Run, name: &str) -> Result<(), Error> {
         let [id, row, to, of_run] = cells;
         let path = || path.to_owned();
-        if let Some(named) = id.parse().ok().and_then(MessageId::new).and_then(|id| run.row_of(id)) {
+        if let Some(named) = number(id).and_then(MessageId::new).and_then(|id| run.row_of(id)) {
             self.rows.insert(named.get());
             return Ok(());
         }
-        let number = to.parse().ok().and_then(Phone::new);
-        match row.parse().ok().map(Row::new).zip(number) {
+        let phone = number(to).and_then(Phone::new);
+        let shortened = |cell: &str| is_shortened(cell) && number(cell).is_none();
+        match row.parse().ok().map(Row::new).zip(phone) {
             // Another run may have sent to the same number from the same row.
-            Some(named) if (id.is_empty() || is_shortened(id)) && (of_run.is_empty() || of_run == name) => {
+            Some(named) if (id.is_empty() || shortened(id)) && (of_run.is_empty() || of_run == name) => {
                 self.by_number.push(ByNumber { row: line, named });
                 Ok(())
             }
-            _ if is_shortened(id) || id.is_empty() && is_shortened(to) => {
-                let cell = if is_shortened(to) { to } else { id }.to_owned();
+            _ if shortened(id) || id.is_empty() && shortened(to) => {
+                let cell = if shortened(to) { to } else { id }.to_owned();
                 Err(Error::Shortened { path: path(), row: line, cell, run: name.to_owned() })
             }
             _ => {
@@ -111,6 +112,11 @@ impl Lines {
             }
         }
     }
+}
+
+/// The number in a cell, also as a power of ten that has all its digits.
+fn number(cell: &str) -> Option<u64> {
+    cell.parse().ok().or_else(|| whole_number(cell)?.parse().ok())
 }
 
 /// Adds the rows that were sent to these numbers; gives the first line whose row was not.

@@ -68,9 +68,10 @@ fn advice(reasons: &[Alike<'_>], has_region: bool) -> &'static str {
 
 fn advice_for(reason: &str, has_region: bool) -> &'static str {
     use PhoneProblem::{
-        Ambiguous, Country, Empty, Length, Letters, National, Rounded, Several, Symbols, TooLong, TooShort, Unassigned,
+        Ambiguous, Country, Empty, Length, Letters, National, Rounded, Several, Sign, Symbols, TooLong, TooShort,
+        Unassigned,
     };
-    match PhoneProblem::ALL.into_iter().find(|problem| problem.to_string() == reason) {
+    match PhoneProblem::of_reason(reason) {
         Some(National) => "set `recipients.region` to the country of the numbers, such as `region: UA`",
         Some(Rounded) => {
             "the digits are lost in this file: format the column as text where the list comes from, and save it anew"
@@ -83,7 +84,7 @@ fn advice_for(reason: &str, has_region: bool) -> &'static str {
         }
         Some(Ambiguous) => "write the numbers with `+`, or as they are dialled in their country",
         Some(Several) => "give each number a row of its own",
-        Some(TooShort | TooLong | Length | Country | Unassigned | Symbols) => "mend the numbers in the list",
+        Some(TooShort | TooLong | Length | Country | Unassigned | Symbols | Sign(_)) => "mend the numbers in the list",
         None if reason.contains("`max_parts: ") => {
             "shorten the text or the cells that it uses, or raise `max_parts`, which costs more"
         }
