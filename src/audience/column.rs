@@ -17,8 +17,8 @@ use crate::finding::Finding;
 ///
 /// # Errors
 ///
-/// The file is no text in UTF-8 or has no header, or one of its rows is broken. What [`decode`](super::decode) makes of a
-/// file is such a text.
+/// The file is no text in UTF-8 or has no header, or one of its rows is broken. What [`decode_table`](super::decode_table)
+/// makes of a file is such a text.
 pub fn read_columns<R: Read, const N: usize>(
     input: R,
     file: &Path,

@@ -37,18 +37,22 @@ pub(super) fn other_encoding(file: &Path, told: &str, found: &str) -> Finding {
         .help("delete `encoding` under `recipients`; the encoding is found without it")
 }
 
-pub(super) fn no_encoding(file: &Path) -> Finding {
-    of_file(&rules::RECIPIENTS_ENCODING, file, "is in no encoding that could be told for sure").help(format!(
-        "write which one it is, as `encoding: windows-1251` under `recipients`; or save it as CSV in UTF-8: {SAVE_AS}"
-    ))
+/// `has_keys` is whether a campaign describes the file.
+pub(super) fn no_encoding(file: &Path, has_keys: bool) -> Finding {
+    let key = "write which one it is, as `encoding: windows-1251` under `recipients`; or ";
+    let key = if has_keys { key } else { "" };
+    of_file(&rules::RECIPIENTS_ENCODING, file, "is in no encoding that could be told for sure")
+        .help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
-pub(super) fn not_of_encoding(file: &Path, line: u64, encoding: &str) -> Finding {
+/// `has_keys` is whether a campaign describes the file.
+pub(super) fn not_of_encoding(file: &Path, line: u64, encoding: &str, has_keys: bool) -> Finding {
     let message = format!("line {line} of `{}` is not text in the encoding {encoding}", file.display());
     let place = Spot { file, line, raw: b"" }.place(0..0);
+    let why = if has_keys { "the file is damaged, or another `encoding` is its own; or" } else { "mend it there, or" };
     Finding::new(&rules::RECIPIENTS_ENCODING, message)
         .at(place)
-        .help(format!("the file is damaged, or another `encoding` is its own; or save it as CSV in UTF-8: {SAVE_AS}"))
+        .help(format!("{why} save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
 pub(super) fn damaged_pack(file: &Path, packing: &str) -> Finding {

@@ -1,6 +1,7 @@
 //! Recipients: a file becomes a stream of numbered records with phone numbers.
 //!
 //! [`decode`] makes text in UTF-8 of whatever somebody has a list in: other encodings, packed files, workbooks.
+//! [`decode_table`] does so for every other table: opt-outs, purchases, results.
 //! A [`Reader`] finds out how the file is written, resolves its columns and hands out [`Chunk`]s
 //! of records under the row numbers that a spreadsheet shows. [`parse`] turns a cell into a
 //! phone number, [`Seen`] knows which numbers were met before, and [`suggest`] looks at a list
@@ -37,7 +38,7 @@ mod workbook;
 pub use chunk::{Chunk, Fields, RecordRef};
 pub use column::{is_shortened, plain, read_columns};
 pub use columns::{Header, NamedColumns, Settings};
-pub use decoding::{Decoded, Sheet, Spool, SpoolReader, Written, decode};
+pub use decoding::{Decoded, Sheet, Spool, SpoolReader, Written, decode, decode_table};
 pub use digits::whole_number;
 pub use forgotten::without_people;
 pub use inspection::{CELL_LIMIT, holds_a_row};

@@ -127,14 +127,15 @@ async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap
 }
 
 /// The identifiers that stand in the first rows of results, so many at most, as we or a spreadsheet wrote them; none where
-/// something else stands.
+/// something else stands. Other encodings, packed files and workbooks are read too.
 fn identifiers(path: &CampaignPath, most: usize) -> io::Result<RoaringTreemap> {
     let mut file = BufReader::with_capacity(1 << 16, read(path)?);
     let Some(delimiter) = dialect(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
     let mut left = most;
-    while left > 0 && results.read_byte_record(&mut record)? {
+    // What comes before damage counts.
+    while left > 0 && results.read_byte_record(&mut record).unwrap_or(false) {
         left -= 1;
         let id = record.get(1).and_then(|id| plain(std::str::from_utf8(id).ok()?).parse().ok());
         id.map(|id: u64| found.insert(id));

@@ -4,11 +4,10 @@
 //! as the file that it is, whatever its path looks like. Nothing is written or created here.
 
 use std::fs::{self, Metadata};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek as _};
 use std::path::{Component, Path, PathBuf};
 
-use crate::audience::decode;
-use crate::domain::ListForm;
+use crate::audience::decode_table;
 use crate::manifest::CampaignPath;
 
 /// The columns by which results of every version are known: those of the first one, which every later one keeps in front.
@@ -107,10 +106,11 @@ impl Target {
             None => Ok(real),
             Some(found) if found.is_dir() => Err(format!("`{path}` is a folder")),
             Some(found) if !found.is_file() => Err(format!("`{path}` is a pipe or a device")),
+            Some(found) if found.len() == 0 => Ok(real),
             Some(_) => match head(&self.file.with_path(&real)) {
-                Err(error) => Err(format!("`{path}` cannot be read: {error}")),
-                Ok(head) if head.is_empty() || dialect(&head).is_some() => Ok(real),
-                Ok(_) => Err(format!("`{path}` holds something that is no results of this program")),
+                Err(error) if error.raw_os_error().is_some() => Err(format!("`{path}` cannot be read: {error}")),
+                Ok(head) if dialect(&head).is_some() => Ok(real),
+                _ => Err(format!("`{path}` holds something that is no results of this program")),
             },
         }
     }
@@ -202,16 +202,22 @@ fn head(path: &CampaignPath) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// What stands at a path, as text: of a workbook its sheet as CSV; of one that cannot be read its bytes.
+/// What stands at a path, as text: its bytes if they begin as results do, else what they hold in another encoding, packed, or
+/// as a workbook.
+///
+/// The bytes come first, because results in an encoding that is not known for sure still have readable identifiers.
 pub(super) fn read(path: &CampaignPath) -> io::Result<Box<dyn Read>> {
-    let file = path.open()?;
-    if is_workbook(path.path()) && file.metadata()?.len() > 0 {
-        return Ok(match decode(file, path.path(), &ListForm::default(), None) {
-            Ok(text) => Box::new(text),
-            Err(_) => Box::new(path.open()?),
-        });
+    let mut file = path.open()?;
+    let mut head = Vec::new();
+    (&mut file).take(HEAD).read_to_end(&mut head)?;
+    file.rewind()?;
+    if head.is_empty() || dialect(&head).is_some() {
+        return Ok(Box::new(file));
     }
-    Ok(Box::new(file))
+    Ok(match decode_table(file, path.path(), None) {
+        Ok(text) => Box::new(text),
+        Err(_) => Box::new(path.open()?),
+    })
 }
 
 /// What stands between the cells of results that begin like this, also after a spreadsheet saved them; nothing where

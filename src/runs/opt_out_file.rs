@@ -10,9 +10,9 @@ use jiff::tz::TimeZone;
 use super::opt_out_date::{date_header, parse_date, squashed};
 use super::{Error, OptOutTerms, blocking, person};
 use crate::audience::{
-    Decoded, PhoneProblem, decode, number_in_header, parse, plain, read_columns, read_rows, suggest_for_numbers,
+    Decoded, PhoneProblem, decode_table, number_in_header, parse, plain, read_columns, read_rows, suggest_for_numbers,
 };
-use crate::domain::{ListForm, OptOutState, Phone, Region, Row, opt_out_state};
+use crate::domain::{OptOutState, Phone, Region, Row, opt_out_state};
 use crate::finding::{Finding, rules};
 use crate::ledger::{Additions, Ledger, OptOut, Reach, Scope, import_source};
 use crate::regular_file;
@@ -110,7 +110,7 @@ fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutFile, 
     let open = || {
         let opened = regular_file::open(file);
         let opened = opened.map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", file.display())))?;
-        decode(opened, file, &ListForm::default(), terms.region).map_err(refused)
+        decode_table(opened, file, terms.region).map_err(refused)
     };
     let [phone, columns @ ..] = OPT_OUT_COLUMNS;
     let suggestion = suggest_for_numbers(open()?, file).map_err(refused)?;

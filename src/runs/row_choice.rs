@@ -6,8 +6,8 @@ use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
 use super::Error;
-use crate::audience::{decode, is_shortened, read_columns, whole_number};
-use crate::domain::{ListForm, MessageId, Phone, Row, RowSet};
+use crate::audience::{decode_table, is_shortened, read_columns, whole_number};
+use crate::domain::{MessageId, Phone, Row, RowSet};
 use crate::ledger::{Ledger, LedgerError, Run, Walk};
 use crate::regular_file;
 
@@ -18,7 +18,7 @@ pub enum RowChoice {
     Waiting,
     /// These.
     Rows(RowSet),
-    /// Those of a CSV file with a column `id`, or `row` and `to`, as the results have them, however a spreadsheet has saved
+    /// Those of a table with a column `id`, or `row` and `to`, as the results have them, however a spreadsheet has saved
     /// it.
     File(PathBuf),
 }
@@ -66,7 +66,7 @@ impl Lines {
         let file = regular_file::open(path)
             .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
         let unreadable = |finding| Error::IdsUnreadable { path: path.to_owned(), finding };
-        let file = decode(file, path, &ListForm::default(), None).map_err(unreadable)?;
+        let file = decode_table(file, path, None).map_err(unreadable)?;
         let (mut lines, mut wrong, name) = (Self::default(), None, run.name());
         let found = read_columns(file, path, ["id", "row", "to", "run"], |row, cells| {
             if let Err(error) = lines.add(row, cells, path, run, &name)

@@ -8,8 +8,8 @@ use roaring::RoaringTreemap;
 
 use super::launch::Session;
 use super::{Error, blocking};
-use crate::audience::{PhoneProblem, decode, number_in_header, parse, read_columns, suggest_for_numbers};
-use crate::domain::{ListForm, Purpose, Region, Row};
+use crate::audience::{PhoneProblem, decode_table, number_in_header, parse, read_columns, suggest_for_numbers};
+use crate::domain::{Purpose, Region, Row};
 use crate::finding::{Finding, Place, rules};
 use crate::manifest::{Campaign, Profile, SuppressFile, unopened};
 
@@ -121,7 +121,7 @@ fn read(from: &SuppressFile, region: Option<Region>) -> Result<Numbers, Finding>
     let path = from.file.path();
     let open = || {
         let file = from.file.open().map_err(|error| unopened("it", path, &error))?;
-        decode(file, path, &ListForm::default(), region).map_err(|finding| *finding)
+        decode_table(file, path, region).map_err(|finding| *finding)
     };
     let mut held = Numbers::default();
     let header = match &from.phone {

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::audience::{decode, plain, read_rows};
-use crate::domain::ListForm;
+use crate::audience::{decode_table, plain, read_rows};
 use crate::finding::{Finding, did_you_mean, list_all, rules};
 use crate::manifest::{Campaign, Day, LoadedFile, Reach, TableFile, load_campaign_within, unopened};
 use crate::message::Table;
@@ -41,7 +40,7 @@ pub(super) fn load(file: &Path, day: Day, reach: Reach) -> LoadedFile<Campaign> 
 fn read(from: &TableFile) -> Result<Table, Finding> {
     let path = from.file.path();
     let file = from.file.open().map_err(|error| unopened(&format!("`{}`", path.display()), path, &error))?;
-    let text = decode(file, path, &ListForm::default(), None).map_err(|finding| *finding)?;
+    let text = decode_table(file, path, None).map_err(|finding| *finding)?;
     let (mut rows, mut bytes) = (BTreeMap::<String, Vec<String>>::new(), 0);
     let columns = read_rows(text, path, |headers, row, cells| {
         let refused = |message: String, help: &str| Err(Box::new(Finding::new(&rules::DATA_FILE, message).help(help)));

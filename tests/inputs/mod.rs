@@ -10,6 +10,7 @@ mod loopback;
 #[cfg(target_os = "linux")]
 mod memory;
 mod messages;
+mod other_tables;
 mod outside;
 mod pipes;
 mod profiles;

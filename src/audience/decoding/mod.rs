@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::domain::{Delimiter, ListForm, Region};
-use crate::finding::Finding;
+use crate::finding::{Finding, rules};
 
 use super::form_trouble as trouble;
 use super::trouble::unreadable;
@@ -81,6 +81,18 @@ impl fmt::Debug for Decoded {
     }
 }
 
+/// A file as it is named and described.
+#[derive(Clone, Copy)]
+struct Source<'f> {
+    /// The name by which findings call it.
+    file: &'f Path,
+    form: &'f ListForm,
+    region: Option<Region>,
+    /// Whether a campaign describes its form, so that findings can advise keys of the campaign.
+    has_keys: bool,
+    packed: Option<&'static str>,
+}
+
 /// Begins to read a file as a list of that form.
 ///
 /// `file` is the name by which findings call it; `region` is where its people are, which tells encodings apart that share
@@ -91,39 +103,63 @@ impl fmt::Debug for Decoded {
 /// The file is no list: something else, damaged, or not of the form that was told. What stands further behind is told
 /// while it is read.
 pub fn decode<S: Read + Seek + Send + 'static>(
-    mut input: S,
+    input: S,
     file: &Path,
     form: &ListForm,
     region: Option<Region>,
 ) -> Result<Decoded, Box<Finding>> {
+    begin(input, Source { file, form, region, has_keys: true, packed: None })
+}
+
+/// Begins to read a table whose form no campaign describes, such as purchases, opt-outs or results.
+///
+/// Its findings advise no keys of a campaign file.
+///
+/// # Errors
+///
+/// Those of [`decode`].
+pub fn decode_table<S: Read + Seek + Send + 'static>(
+    input: S,
+    file: &Path,
+    region: Option<Region>,
+) -> Result<Decoded, Box<Finding>> {
+    begin(input, Source { file, form: &ListForm::default(), region, has_keys: false, packed: None })
+}
+
+fn begin<S: Read + Seek + Send + 'static>(mut input: S, source: Source<'_>) -> Result<Decoded, Box<Finding>> {
+    let file = source.file;
     let unreadable = |error: io::Error| Box::new(unreadable(file, &error));
     let head = head_of(&mut input).map_err(unreadable)?;
     input.rewind().map_err(unreadable)?;
     let Some(packing) = Packing::of(&head) else {
-        return unpacked(input, head, file, form, region, None);
+        return unpacked(input, head, source);
     };
+    let source = Source { packed: Some(packing.name()), ..source };
     let mut packed = packing.unpack(Box::new(input), &head, file).map_err(unreadable)?;
     let head = head_of(&mut packed).map_err(unreadable)?;
     let rest = io::Cursor::new(head.clone()).chain(packed);
     if !workbook::is_workbook(&head) {
-        return text(Box::new(rest), &head, file, form, region, Some(packing.name()));
+        return text(Box::new(rest), &head, source);
     }
     let unpacked = Spool::copy_of(rest).map_err(unreadable)?;
-    self::unpacked(unpacked.reader(), head, file, form, region, Some(packing.name()))
+    self::unpacked(unpacked.reader(), head, source)
 }
 
 fn unpacked<S: Read + Seek + Send + 'static>(
     input: S,
     head: Vec<u8>,
-    file: &Path,
-    form: &ListForm,
-    region: Option<Region>,
-    packed: Option<&'static str>,
+    source: Source<'_>,
 ) -> Result<Decoded, Box<Finding>> {
     if !workbook::is_workbook(&head) {
-        return text(Box::new(input), &head, file, form, region, packed);
+        return text(Box::new(input), &head, source);
     }
-    let (spool, sheet) = workbook::read(input, file, form.sheet.as_deref())?;
+    let Source { file, form, packed, .. } = source;
+    let (spool, sheet) = workbook::read(input, file, form.sheet.as_deref()).map_err(|mut finding| {
+        if !source.has_keys && finding.rule == &rules::RECIPIENTS_SHEET {
+            finding.help = Some("show its sheet and save it, or save the sheet as CSV".to_owned());
+        }
+        finding
+    })?;
     let told = [("encoding", form.encoding.is_some()), ("delimiter", form.delimiter.is_some())];
     if let Some((key, _)) = told.into_iter().find(|(_, is_told)| *is_told) {
         return Err(trouble::form_of_text(file, key).into());
@@ -132,14 +168,8 @@ fn unpacked<S: Read + Seek + Send + 'static>(
     Ok(Decoded { input: Box::new(spool.reader()), written: Arc::new(written), spool: Some(spool) })
 }
 
-fn text(
-    input: Box<dyn Read + Send>,
-    head: &[u8],
-    file: &Path,
-    form: &ListForm,
-    region: Option<Region>,
-    packed: Option<&'static str>,
-) -> Result<Decoded, Box<Finding>> {
+fn text(input: Box<dyn Read + Send>, head: &[u8], source: Source<'_>) -> Result<Decoded, Box<Finding>> {
+    let Source { file, form, packed, .. } = source;
     if let Some(foreign) = Foreign::of(head) {
         return Err(trouble::foreign(file, foreign.name(), foreign.help()).into());
     }
@@ -147,7 +177,7 @@ fn text(
         return Err(trouble::sheet_of_text(file, sheet).into());
     }
     let written = Arc::new(Written { packed, ..Written::default() });
-    let text = Text::new(input, head, file, form.encoding, region, Arc::clone(&written))?;
+    let text = Text::new(input, head, source, Arc::clone(&written))?;
     let input: Box<dyn Read + Send> = match form.delimiter {
         None => Box::new(text),
         Some(delimiter) => Box::new(io::Cursor::new(told(delimiter)).chain(text)),

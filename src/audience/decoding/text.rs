@@ -4,14 +4,14 @@
 //! encoding: up to there all the encodings are the same that are not known by a mark or by their zeros.
 
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 use super::written::name;
-use super::{Written, refusal};
+use super::{Source, Written, refusal};
 use crate::audience::form_trouble as trouble;
 use crate::domain::Region;
 use crate::finding::Finding;
@@ -28,6 +28,8 @@ pub(super) struct Text<R> {
     input: R,
     file: PathBuf,
     region: Option<Region>,
+    /// Whether a campaign describes it.
+    has_keys: bool,
     written: Arc<Written>,
     stage: Stage,
     /// What goes out next, from `at` on.
@@ -62,14 +64,9 @@ impl Stage {
 
 impl<R: Read> Text<R> {
     /// Text that begins with `head`, in the encoding that was told, if one was.
-    pub(super) fn new(
-        input: R,
-        head: &[u8],
-        file: &Path,
-        told: Option<&'static Encoding>,
-        region: Option<Region>,
-        written: Arc<Written>,
-    ) -> Result<Self, Box<Finding>> {
+    pub(super) fn new(input: R, head: &[u8], source: Source<'_>, written: Arc<Written>) -> Result<Self, Box<Finding>> {
+        let Source { file, region, has_keys, .. } = source;
+        let told = source.form.encoding;
         if head.starts_with(b"\xff\xfe\0\0") || head.starts_with(b"\0\0\xfe\xff") {
             return Err(trouble::utf32(file).into());
         }
@@ -94,7 +91,7 @@ impl<R: Read> Text<R> {
             }
         };
         let file = file.to_owned();
-        Ok(Self { input, file, region, written, stage, ready: Vec::new(), at: 0, lines: 0 })
+        Ok(Self { input, file, region, has_keys, written, stage, ready: Vec::new(), at: 0, lines: 0 })
     }
 
     /// Knows the encoding by what was read from the first character on that is not ASCII.
@@ -112,7 +109,7 @@ impl<R: Read> Text<R> {
             ended,
         );
         if matches!(sound.0, DecoderResult::Malformed(..)) {
-            return Err(refusal(trouble::no_encoding(&self.file)));
+            return Err(refusal(trouble::no_encoding(&self.file, self.has_keys)));
         }
         let _ = self.written.encoding.set(encoding);
         Ok(Stage::decoding(encoding))
@@ -136,7 +133,7 @@ impl<R: Read> Text<R> {
         match result {
             DecoderResult::Malformed(..) => {
                 let encoding = name(decoding.decoder.encoding());
-                Err(refusal(trouble::not_of_encoding(&self.file, self.lines + 1, &encoding)))
+                Err(refusal(trouble::not_of_encoding(&self.file, self.lines + 1, &encoding, self.has_keys)))
             }
             DecoderResult::InputEmpty | DecoderResult::OutputFull => Ok(()),
         }

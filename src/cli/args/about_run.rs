@@ -20,8 +20,8 @@ pub(in crate::cli) struct ResolveArgs {
     /// These rows, such as 3,7
     #[arg(long)]
     pub(in crate::cli) rows: Option<RowSet>,
-    /// The rows of a CSV file with a column `id`, or `row` and `to`: a part of the results, as a spreadsheet saved it
-    #[arg(long, value_name = "CSV")]
+    /// The rows of a CSV file or workbook with a column `id`, or `row` and `to`: a part of the results, as a spreadsheet saved it
+    #[arg(long, value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
     /// What they count as
     #[arg(long = "as", value_enum, value_name = "DECISION")]

@@ -45,7 +45,7 @@ pub(in crate::cli) struct RemoveArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ImportArgs {
-    /// A list with a column of numbers; an export also has scope, reason, source, at and gateways
+    /// A list (CSV or a workbook) with a column of numbers; an export also has scope, reason, source, at and gateways
     #[arg(id = "list", value_name = "CSV")]
     pub(in crate::cli) file: PathBuf,
     /// Import without asking

@@ -1,20 +1,16 @@
 //! What people bought, or did otherwise, as a file of a shop tells it.
 
 use std::collections::BTreeMap;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
 use super::moment::Moment;
 use super::money::amount;
-use crate::audience::{parse, read_columns, suggest};
+use crate::audience::{Decoded, decode_table, parse, read_columns, suggest};
 use crate::domain::{Amount, Phone, Region, Row};
 use crate::finding::{Finding, rules};
 use crate::regular_file;
-
-/// How much of the file is read at once.
-const BUFFER: usize = 1 << 16;
 
 /// A file with a row for each purchase, and how it is read.
 #[derive(Clone, Debug)]
@@ -57,14 +53,18 @@ impl Purchases {
     /// When it cannot be read, lacks a column, or none of its rows can be used.
     pub fn read(file: &PurchaseFile) -> Result<Self, Vec<Finding>> {
         let path = file.path.as_path();
-        let suggestion = suggest(opened(path)?, path).map_err(|finding| vec![*finding])?;
+        let opened = || opened(path, file.region);
+        let table = opened()?;
+        let again = table.again();
+        let suggestion = suggest(table, path).map_err(|finding| vec![*finding])?;
         let phone = file.phone.clone().or(suggestion.phone);
         let phone = phone.ok_or_else(|| missing(path, "no column holds phone numbers", "name it: `--phone COLUMN`"))?;
         let region = file.region.or(suggestion.region);
         let amounts = file.amount.as_deref();
         let mut purchases = Self::default();
         let headers = [phone.as_str(), file.at.as_str(), amounts.unwrap_or(&file.at)];
-        let found = read_columns(opened(path)?, path, headers, |row, cells| {
+        let table = again.map_or_else(opened, Ok)?;
+        let found = read_columns(table, path, headers, |row, cells| {
             match purchase(cells, region, amounts.is_some(), &file.zone) {
                 Ok(purchase) => purchases.list.push(purchase),
                 Err(why) => purchases.unusable.entry(why).or_insert((0, row)).0 += 1,
@@ -127,11 +127,12 @@ fn purchase(
     Ok(Purchase { phone, moment, amount })
 }
 
-fn opened(path: &Path) -> Result<BufReader<std::fs::File>, Vec<Finding>> {
+/// A file in any form of a list; `region` tells encodings apart.
+fn opened(path: &Path, region: Option<Region>) -> Result<Decoded, Vec<Finding>> {
     let file = regular_file::open(path);
     let file =
         file.map_err(|error| missing(path, &format!("cannot be read: {error}"), "name the file of the purchases"))?;
-    Ok(BufReader::with_capacity(BUFFER, file))
+    decode_table(file, path, region).map_err(|finding| vec![*finding])
 }
 
 fn missing(path: &Path, what: &str, help: &str) -> Vec<Finding> {
