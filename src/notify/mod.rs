@@ -15,4 +15,5 @@ mod post;
 mod round;
 
 pub use notice::{about_run, notification};
+pub(crate) use post::{NearAddress, PublicNames};
 pub use round::{OnTold, Programs, keep_telling, tell_at_end};

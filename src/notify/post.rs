@@ -62,12 +62,12 @@ fn words(error: &reqwest::Error) -> String {
 }
 
 /// Names that mean public addresses.
-struct PublicNames;
+pub(crate) struct PublicNames;
 
 /// A name means none but addresses of this machine or its network.
 #[derive(Debug, thiserror::Error)]
 #[error("the name means no public address")]
-struct NearAddress;
+pub(crate) struct NearAddress;
 
 impl Resolve for PublicNames {
     fn resolve(&self, name: Name) -> Resolving {

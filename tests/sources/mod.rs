@@ -4,6 +4,7 @@ mod command;
 mod database;
 mod input;
 mod past_run;
+mod redirects;
 mod web;
 
 use crate::support::{Draft, Folder};

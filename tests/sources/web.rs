@@ -8,13 +8,13 @@ use super::{fetched, kept};
 use crate::support::{Folder, Gateway, Process, campaign, nobody, phone};
 
 /// A server that answers every request with this, and keeps their heads.
-struct Web {
-    address: String,
+pub(super) struct Web {
+    pub(super) address: String,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Web {
-    fn answering(answer: impl Into<String>) -> Self {
+    pub(super) fn answering(answer: impl Into<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let (heads, answer) = (Arc::new(Mutex::new(Vec::new())), answer.into());
@@ -31,25 +31,25 @@ impl Web {
         Self { address, heads }
     }
 
-    fn giving(list: &str) -> Self {
+    pub(super) fn giving(list: &str) -> Self {
         Self::answering(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{list}", list.len()))
     }
 
-    fn heads(&self) -> Vec<String> {
+    pub(super) fn heads(&self) -> Vec<String> {
         self.heads.lock().expect("the heads").clone()
     }
 }
 
-const LIST: &str = "phone,name\n380501000002,Ann\n380501000003,Bob\n";
+pub(super) const LIST: &str = "phone,name\n380501000002,Ann\n380501000003,Bob\n";
 
-fn run(sale: &Folder) -> crate::support::Finished {
+pub(super) fn run(sale: &Folder) -> crate::support::Finished {
     let mut command = sale.command(&["run", "sale.yaml"]);
     command.env("CRM_TOKEN", "Bearer s3cret");
     Process::start(command).finish()
 }
 
 /// The campaign with the list at this address, asked with a secret.
-fn at(address: &str, gateway: &Gateway) -> Folder {
+pub(super) fn at(address: &str, gateway: &Gateway) -> Folder {
     let source = format!(
         "url: {address}/people.csv?token=hidden\nheaders: {{ Authorization: {{ env: CRM_TOKEN }}, Accept: text/csv }}"
     );
@@ -111,7 +111,7 @@ fn answers_without_the_whole_list_send_nothing() {
         (answer("226 IM Used", ""), "status 226"),
         (answer("304 Not Modified", ""), "did not change (status 304)"),
         (answer("300 Multiple Choices", ""), "not followed (status 300)"),
-        (answer("302 Found", "Location: /people.csv\r\n"), "not followed (status 302)"),
+        (answer("302 Found", ""), "not followed (status 302)"),
         ("HTTP/1.1 204 No Content\r\n\r\n".to_owned(), "without content (status 204)"),
         ("HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n".to_owned(), "without content (status 205)"),
         (format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{LIST}"), "no `Content-Length`"),

@@ -1,40 +1,29 @@
-//! A list from an address: one request, streamed, and the headers go to no other host.
+//! A list from an address: streamed, over redirects that lead to https, and the headers go to no other host.
 
 use std::io::Write as _;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Response, Url, redirect};
+use reqwest::{Response, Url};
 use secrecy::ExposeSecret as _;
 
 use super::spool::Spool;
 use super::{Failed, secret, whole};
+use crate::door::is_public;
 use crate::http_client;
 use crate::manifest::{HeaderText, ListUrl};
+use crate::notify::{NearAddress, PublicNames};
 
 /// What this program calls itself.
 const AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
-/// The most redirects within the same host.
+/// The most redirects that are followed.
 const REDIRECTS: usize = 5;
 
 pub(super) async fn fetch(wanted: &ListUrl, mut spool: Spool) -> Result<Spool, Failed> {
-    let url = &wanted.url;
-    let own = origin(url);
-    let within = redirect::Policy::custom(move |attempt| {
-        if origin(attempt.url()) == own && attempt.previous().len() <= REDIRECTS {
-            attempt.follow()
-        } else {
-            attempt.stop()
-        }
-    });
-    let client = http_client::builder()
-        .user_agent(AGENT)
-        .redirect(within)
-        .connect_timeout(wanted.timeout / 2)
-        .timeout(wanted.timeout);
-    let client = client.build().map_err(|_| Failed::new("the system gives no client for it"))?;
-    let sent = client.get(url.clone()).headers(headers(wanted)?).send().await;
-    let mut answer = sent.map_err(|error| words(&error))?;
-    whole::check_status(answer.status(), leads_elsewhere(&answer))?;
+    let mut answer = follow(wanted).await?;
+    whole::check_status(answer.status())?;
     whole::check_headers(answer.version(), answer.headers())?;
     let mut head = Vec::with_capacity(whole::HEAD);
     while let Some(chunk) = answer.chunk().await.map_err(|error| words(&error))? {
@@ -45,11 +34,68 @@ pub(super) async fn fetch(wanted: &ListUrl, mut spool: Spool) -> Result<Spool, F
     Ok(spool)
 }
 
-/// Whether an answer redirects to another scheme, host or port.
-fn leads_elsewhere(answer: &Response) -> bool {
-    let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
-    let to = location.and_then(|location| answer.url().join(location).ok());
-    to.is_some_and(|to| origin(&to) != origin(answer.url()))
+/// The answer at the end of the redirects.
+async fn follow(wanted: &ListUrl) -> Result<Response, Failed> {
+    let headers = headers(wanted)?;
+    let mut url = wanted.url.clone();
+    let mut answer = ask(url.clone(), &headers, wanted.timeout, false).await?;
+    // Who answers from the internet must not make this machine look into its own network.
+    let stays_public = answer.remote_addr().is_none_or(|first| is_public(first.ip()));
+    for _ in 0..REDIRECTS {
+        let Some(to) = target(&url, &answer) else { return Ok(answer) };
+        url = judge(&url, to, !headers.is_empty(), stays_public)?;
+        answer = ask(url.clone(), &headers, wanted.timeout, stays_public).await?;
+    }
+    match target(&url, &answer) {
+        None => Ok(answer),
+        Some(_) => Err(Failed::new(format!("it redirects more than {REDIRECTS} times")).help("look at the address")),
+    }
+}
+
+async fn ask(url: Url, headers: &HeaderMap, patience: Duration, stays_public: bool) -> Result<Response, Failed> {
+    let mut client = http_client::builder().user_agent(AGENT).connect_timeout(patience / 2).timeout(patience);
+    if stays_public {
+        client = client.dns_resolver(Arc::new(PublicNames));
+    }
+    let client = client.build().map_err(|_| Failed::new("the system gives no client for it"))?;
+    client.get(url).headers(headers.clone()).send().await.map_err(|error| words(&error))
+}
+
+/// Where an answer redirects to; nothing if it does not.
+fn target(from: &Url, answer: &Response) -> Option<Url> {
+    if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    from.join(answer.headers().get(LOCATION)?.to_str().ok()?).ok()
+}
+
+/// The target of a redirect, if it may be followed: within the host, or by https where no headers are sent.
+///
+/// `stays_public` is whether the first host is one of the internet, so that this one has to be, too.
+fn judge(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, Failed> {
+    let asks = "ask the owner of the address for one that leads there by https";
+    if !to.username().is_empty() || to.password().is_some() {
+        return Err(Failed::new("it leads to an address with a user or a password").help(asks));
+    }
+    let is_within = origin(from) == origin(&to);
+    if has_headers && !is_within {
+        let why = "it leads to another host, to which the headers do not go";
+        return Err(Failed::new(why).help("name the address that it leads to, if the headers are meant for it too"));
+    }
+    if to.scheme() != "https" && !is_within {
+        return Err(Failed::new("it leads to another host without https").help(asks));
+    }
+    let ip = to.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
+    // A name is judged when it is looked up.
+    match ip {
+        Some(ip) if stays_public && !is_public(ip) => Err(near()),
+        _ => Ok(to),
+    }
+}
+
+fn near() -> Failed {
+    Failed::new("it leads to an address of this machine or of its own network")
+        .help("name that address itself, if it is meant")
 }
 
 fn origin(url: &Url) -> (String, Option<String>, Option<u16>) {
@@ -78,9 +124,74 @@ fn headers(wanted: &ListUrl) -> Result<HeaderMap, Failed> {
 
 /// What went wrong, without the address: its query may be a secret.
 fn words(error: &reqwest::Error) -> Failed {
+    let mut sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
+    if sources.any(|source| source.is::<NearAddress>()) {
+        return near();
+    }
     Failed::new(match () {
         () if error.is_timeout() => "it did not answer in time",
         () if error.is_connect() => "there is no connection to it",
         () => "the connection to it broke",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a redirect is followed, or why not.
+    fn judged(from: &str, to: &str, has_headers: bool, stays_public: bool) -> Result<String, String> {
+        let from: Url = from.parse().unwrap();
+        let to = from.join(to).unwrap();
+        judge(&from, to, has_headers, stays_public).map(String::from).map_err(|failed| failed.why)
+    }
+
+    #[test]
+    fn redirect_is_followed_by_https_without_headers() {
+        let from = "https://crm.example/people.csv?token=s3cret";
+        for (to, has_headers) in [("/new.csv", true), ("/new.csv", false), ("https://files.example/new.csv", false)] {
+            let expected = from.parse::<Url>().unwrap().join(to).unwrap();
+            assert_eq!(judged(from, to, has_headers, true).as_deref(), Ok(expected.as_str()));
+        }
+        let loopback = "http://127.0.0.1:8025/people.csv";
+        assert!(judged(loopback, "/new.csv", true, false).is_ok(), "within the host nothing new is learned");
+        for (from, to, has_headers, why) in [
+            (from, "https://files.example/new.csv", true, "another host"),
+            (from, "https://crm.example:8443/new.csv", true, "another host"),
+            (from, "http://files.example/new.csv", false, "without https"),
+            (from, "http://crm.example/new.csv", false, "without https"),
+            (from, "ftp://files.example/new.csv", false, "without https"),
+            (from, "file:///etc/passwd", false, "without https"),
+            (from, "https://user@files.example/new.csv", false, "a user or a password"),
+            (from, "https://:secret@crm.example/new.csv", false, "a user or a password"),
+            (loopback, "http://127.0.0.1:8026/people.csv", false, "without https"),
+        ] {
+            let refused = judged(from, to, has_headers, true).unwrap_err();
+            assert!(refused.contains(why) && !refused.contains("example"), "{to}: {refused}");
+        }
+    }
+
+    #[test]
+    fn redirect_of_a_public_host_reaches_no_address_of_its_own_network() {
+        for near in [
+            "https://127.0.0.1/a",
+            "https://0x7f.1/a",
+            "https://2130706433/a",
+            "https://10.0.0.7/a",
+            "https://169.254.169.254/latest/meta-data",
+            "https://[::1]/a",
+            "https://[::ffff:192.168.0.1]:8443/a",
+        ] {
+            let from = "https://crm.example/people.csv";
+            assert!(judged(from, near, false, true).unwrap_err().contains("of its own network"), "{near}");
+            assert!(judged(from, near, false, false).is_ok(), "{near}");
+        }
+    }
+
+    #[tokio::test]
+    async fn name_of_this_machine_is_not_asked_behind_a_public_host() {
+        let url = "https://localhost:1/people.csv".parse().unwrap();
+        let failed = ask(url, &HeaderMap::new(), Duration::from_secs(5), true).await.err().unwrap();
+        assert!(failed.why.contains("of its own network"), "{}", failed.why);
+    }
 }

@@ -12,16 +12,12 @@ const READABLE: [&str; 4] = ["identity", "gzip", "x-gzip", "zstd"];
 /// How much of a body shows whether it is a web page.
 pub(super) const HEAD: usize = 256;
 
-/// Refuses an answer whose status is not 200. `leads_elsewhere` is whether a redirect names another host.
-pub(super) fn check_status(status: StatusCode, leads_elsewhere: bool) -> Result<(), Failed> {
+/// Refuses an answer whose status is not 200.
+pub(super) fn check_status(status: StatusCode) -> Result<(), Failed> {
     let number = status.as_u16();
     let (why, help) = match number {
         200 => return Ok(()),
         304 => ("it answered that the list did not change (status 304)".to_owned(), WHOLE),
-        300..=399 if leads_elsewhere => (
-            "it leads to another host".to_owned(),
-            "name the address that it leads to, if the headers are meant for it too",
-        ),
         300..=399 => (format!("it redirects in a way that is not followed (status {number})"), "look at the address"),
         202 => ("it answered that the list is not ready (status 202)".to_owned(), "run the same command again later"),
         204 | 205 => (format!("it answered without content (status {number})"), "look at the address"),
