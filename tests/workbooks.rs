@@ -2,7 +2,7 @@
 
 use calamine::{Data, Reader as _, Xlsx, open_workbook};
 
-use crate::support::{Folder, Gateway, Process, campaign, in_files, phone};
+use crate::support::{Answer, Folder, Gateway, Process, campaign, in_files, phone, rejected};
 
 /// People with a number, a code that is none, and a date beside their own.
 const COLUMNS: &str = "phone,name,points,code,joined";
@@ -48,6 +48,81 @@ fn a_run_writes_a_workbook_in_which_columns_keep_their_types() {
     assert_eq!(cell(&book, 2, "points"), &Data::Empty);
     assert_eq!(cell(&book, 2, "code"), &Data::String("380671112233".into()));
     assert_eq!(cell(&book, 2, "joined"), &Data::String("soon".into()));
+}
+
+/// The cells of the summary, as they are shown.
+fn summary(folder: &Folder, file: &str) -> Vec<Vec<String>> {
+    let mut book: Xlsx<_> = open_workbook(folder.path(file)).expect("a workbook");
+    let range = book.worksheet_range("Summary").expect("a summary");
+    range.rows().map(|row| row.iter().map(ToString::to_string).collect()).collect()
+}
+
+/// What stands beside a name in the summary.
+fn beside(summary: &[Vec<String>], name: &str) -> String {
+    let line = summary.iter().find(|line| line[0] == name).unwrap_or_else(|| panic!("no `{name}` in {summary:?}"));
+    line[1].clone()
+}
+
+#[test]
+fn results_for_excel_are_a_workbook_with_a_summary() {
+    let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "=No route"))]);
+    let list = format!("phone,name\n{},=1+1\n{},Bo\n12,Nobody\n", phone(2), phone(3));
+    let sale = campaign().with_list(&list).recipients("max_invalid: 100%").through(&gateway).write();
+    sale.run(&["--keep-going"]).exits(3);
+    sale.campaign(&["results", "sale", "--excel"]).exits(0).says("results/sale.excel.xlsx");
+    let book = sheet(&sale, "results/sale.excel.xlsx");
+    assert_eq!((book.len(), cell(&book, 1, "name")), (4, &Data::String("=1+1".into())));
+    assert_eq!(cell(&book, 1, "to"), &Data::String(phone(2).to_string()));
+    let summary = summary(&sale, "results/sale.excel.xlsx");
+    for (name, shown) in
+        [("Run", "sale@1"), ("Recipients", "3"), ("Delivered", "0"), ("rejected", "2"), ("invalid", "1")]
+    {
+        assert_eq!(beside(&summary, name), shown, "{summary:?}");
+    }
+    let line = |words: [&str; 3]| summary.iter().any(|line| line == &words.map(str::to_owned));
+    assert!(line(["rejected", "2", "=No route"]), "{summary:?}");
+    assert!(line(["invalid", "1", "too short for a phone number"]), "{summary:?}");
+    sale.campaign(&["results", "sale", "--people", "--excel"]).exits(0).says("results/sale.people.excel.xlsx");
+    assert_eq!(beside(&self::summary(&sale, "results/sale.people.excel.xlsx"), "Recipients"), "3");
+    // It is a list again.
+    sale.replace("sale.yaml", "file: sale.csv", "file: results/sale.excel.xlsx");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("the sheet `Results`, one of 2");
+}
+
+#[test]
+fn ending_of_the_file_decides_the_form_of_results() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().recipients("region: UA").through(&gateway).write();
+    sale.run(&[]).exits(0);
+    for options in [&["--excel", "--out", "a.xlsx"][..], &["--out", "a.xlsx"], &["--excel", "--out", "A.XLSX"]] {
+        sale.campaign(&[&["results", "sale"], options].concat()).exits(0);
+        assert_eq!(sheet(&sale, options[options.len() - 1]).len(), 4);
+    }
+    let csv = |options: &[&str], file: &str| {
+        sale.campaign(&[&["results", "sale"], options].concat()).exits(0);
+        std::fs::read_to_string(sale.path(file)).expect("results").lines().next().expect("a header").to_owned()
+    };
+    assert!(csv(&["--excel", "--out", "a.csv"], "a.csv").starts_with("\u{feff}row;id;to;"));
+    assert!(csv(&["--out", "a.csv"], "a.csv").starts_with("row,id,to,"));
+}
+
+#[test]
+fn results_for_excel_have_the_separator_of_a_workbook_list() {
+    for (region, header) in [("UA", "\u{feff}row;id;"), ("GB", "\u{feff}row,id,")] {
+        let gateway = Gateway::accepting();
+        let sale = campaign().recipients(&format!("region: {region}")).through(&gateway).write();
+        let mut book = rust_xlsxwriter::Workbook::new();
+        let list = book.add_worksheet();
+        for (row, cells) in (0..).zip([["phone", "name"], ["+380501000002", "Ann"]]) {
+            list.write_row(row, 0, cells).expect("cells");
+        }
+        book.save(sale.path("list.xlsx")).expect("a workbook");
+        sale.replace("sale.yaml", "sale.csv", "list.xlsx");
+        sale.run(&[]).exits(0);
+        sale.campaign(&["results", "sale", "--excel", "--out", "a.csv"]).exits(0);
+        let written = std::fs::read_to_string(sale.path("a.csv")).expect("results");
+        assert!(written.starts_with(header), "{region}: {written}");
+    }
 }
 
 #[test]

@@ -299,7 +299,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "`{}`, row {row}: a spreadsheet has shortened the numbers (`{cell}`), so nothing says whose row this is; nothing \
              was decided. Take the file from `{}`, which keeps each digit, or name the rows with `--rows`",
             path.display(),
-            command(format!("results {run} --state in_doubt --excel --out FILE"))
+            command(format!("results {run} --state in_doubt --excel --out FILE.xlsx"))
         )),
         Error::ForeignId { path, row, named, run } => {
             Explanation::wrong(format!("`{}`, row {row}: {named} of {run}; nothing was decided", path.display()))

@@ -1,4 +1,4 @@
-//! `campaign results`: the results of a run, at any time: as CSV, or printed as JSON.
+//! `campaign results`: the results of a run, at any time: as CSV, as a workbook, or printed as JSON.
 
 use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl ResultsArgs {
             )));
         }
         if self.excel {
-            path.set_extension("excel.csv");
+            path.set_extension("excel.xlsx");
         }
         Ok(path)
     }

@@ -15,7 +15,7 @@ use crate::manifest::VARIANT;
 pub enum Style {
     /// For programs: CSV (RFC 4180) with commas.
     Csv,
-    /// For Excel and other spreadsheets: CSV with a byte order mark, the list's own separator, and each digit of long
+    /// For Excel and other spreadsheets: CSV with a byte order mark, the separator that they expect, and each digit of long
     /// numbers.
     Excel,
     /// As it becomes a workbook: CSV with commas whose cells are what they are, since a workbook runs none of them.
@@ -48,16 +48,12 @@ pub(super) enum CellForm {
 impl Layout {
     pub(super) const COMMA: u8 = b',';
 
-    /// The layout of these columns; the list has `delimiter` between its cells.
+    /// The layout of these columns; Excel wants `delimiter` between cells.
     pub(super) fn of(style: Style, own: &OwnColumns, delimiter: u8) -> Self {
         match style {
             Style::Csv => Self::Csv { delimiter: Self::COMMA, cells: CellForm::Harmless },
             Style::Workbook => Self::Csv { delimiter: Self::COMMA, cells: CellForm::Whole },
-            // No spreadsheet takes a bar for a separator by itself.
-            Style::Excel => {
-                let delimiter = if delimiter == b'|' { b';' } else { delimiter };
-                Self::Csv { delimiter, cells: CellForm::Exact }
-            }
+            Style::Excel => Self::Csv { delimiter, cells: CellForm::Exact },
             Style::Json => {
                 // Several headers may be empty, and an object has each of its keys once.
                 let key = |column: String| format!("{}:", serde_json::Value::from(column));

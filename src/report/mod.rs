@@ -7,6 +7,7 @@ mod cell;
 mod channel_figures;
 mod columns;
 mod effect;
+mod excel_separator;
 mod figures;
 mod forecast;
 mod frozen_list;
@@ -44,6 +45,7 @@ mod speed;
 mod target;
 mod unclear_replies;
 mod workbook;
+mod workbook_summary;
 
 pub use account::{message_json, sender_json, sms_template_json, viber_template_json};
 pub use channel_figures::{ChannelFigure, ChannelFigures, DeliveryTimes};

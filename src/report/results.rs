@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
+use super::excel_separator::excel_separator;
 use super::layout::{Layout, Style};
 use super::ledger_loss::LossSign;
 use super::listing::Listing;
@@ -19,7 +20,7 @@ use crate::check::cores;
 use crate::failpoint;
 use crate::finding::Finding;
 use crate::ledger::LedgerError;
-use crate::manifest::HeldFolder;
+use crate::manifest::{Brief, HeldFolder};
 use crate::private::{self, Existing};
 
 /// Why results could not be written.
@@ -164,7 +165,8 @@ pub async fn write_results(
     for listing in listings.iter().rev() {
         let reader = listing.reader()?;
         if own.is_empty() {
-            delimiter = reader.delimiter();
+            let Brief { region, timezone, .. } = listing.brief;
+            delimiter = excel_separator(reader.delimiter(), *region, timezone.as_deref());
         }
         own.add(reader.header());
         own.variants |= !listing.brief.variants.is_empty();

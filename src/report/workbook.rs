@@ -1,4 +1,4 @@
-//! Results as a workbook: the rows of a CSV become one sheet, in which times are times and numbers are numbers.
+//! Results as a workbook: the rows of a CSV become sheets, in which times are times and numbers are numbers, with a summary.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
 use super::columns::TABLE;
+use super::workbook_summary::Summary;
 use crate::quietly::quietly;
 
-/// The most rows of a sheet, with its header.
+/// The most rows of a sheet, with its header; further rows stand in another sheet.
 pub const MOST_ROWS: u32 = 1_048_576;
 /// The most characters of a cell, as UTF-16 counts them.
 const LONGEST: usize = 32_767;
@@ -36,47 +37,66 @@ enum Cell {
 /// Writes the rows of a CSV with the header of results as a workbook; a folder takes what memory should not hold.
 ///
 /// # Errors
-/// When it cannot be read or written, or has more rows than a sheet.
+/// When it cannot be read or written.
 pub(super) fn write(csv: impl Read, out: File, folder: &Path) -> io::Result<()> {
     // The library panics where the file that takes what memory should not hold cannot be written.
-    let written = quietly(|| sheet(csv, out, folder));
-    let why = || io::Error::other("there is no room, or no leave, for the files that it is made of");
+    let written = quietly(|| save(csv, out, folder, MOST_ROWS));
+    let why = || io::Error::other("cannot create temporary files: disk full or permission denied");
     written.ok_or_else(why).flatten()
 }
 
-fn sheet(csv: impl Read, out: File, folder: &Path) -> io::Result<()> {
+/// Writes a workbook with so many rows in each sheet of results.
+fn save(csv: impl Read, out: File, folder: &Path, most_rows: u32) -> io::Result<()> {
     let mut rows = csv::ReaderBuilder::new().has_headers(false).from_reader(csv);
     let mut workbook = Workbook::new();
     workbook.set_tempdir(folder).map_err(failed)?;
     let formats = Formats::new();
-    let sheet = workbook.add_worksheet_with_constant_memory().map_err(failed)?;
-    sheet.set_freeze_panes(1, 0).map_err(failed)?;
-    let mut headers = csv::StringRecord::new();
-    if rows.read_record(&mut headers)? {
-        for (column, header) in (0_u16..).zip(&headers) {
-            sheet.set_column_width(column, if TIMES.contains(&header) { 20.0 } else { 14.0 }).map_err(failed)?;
-            sheet.write_string_with_format(0, column, cut(header), &formats.header).map_err(failed)?;
+    let (mut headers, mut record) = (csv::StringRecord::new(), csv::StringRecord::new());
+    rows.read_record(&mut headers)?;
+    let mut has_more = rows.read_record(&mut record)?;
+    let mut summary = Summary::default();
+    for sheet in 1_u32.. {
+        let sheet = begin_sheet(&mut workbook, sheet, &headers, &formats)?;
+        for row in 1..most_rows {
+            if !has_more {
+                break;
+            }
+            for (column, text) in (0_u16..).zip(&record) {
+                let cell = match TABLE.get(usize::from(column)) {
+                    Some(ours) => of_ours(ours.name, text),
+                    None => of_list(text),
+                };
+                formats.put(sheet, (row, column), cell).map_err(failed)?;
+            }
+            summary.add(&record);
+            has_more = rows.read_record(&mut record)?;
+        }
+        if !has_more {
+            break;
         }
     }
-    let (mut record, mut row) = (csv::StringRecord::new(), 1);
-    while rows.read_record(&mut record)? {
-        if row == MOST_ROWS {
-            let reason = "a sheet of a workbook has at most 1,048,575 rows besides its header; name a `.csv`";
-            return Err(io::Error::other(reason));
-        }
-        for (column, text) in (0_u16..).zip(&record) {
-            let cell = match TABLE.get(usize::from(column)) {
-                Some(ours) => of_ours(ours.name, text),
-                None => of_list(text),
-            };
-            formats.put(sheet, (row, column), cell).map_err(failed)?;
-        }
-        row += 1;
-    }
+    summary.write(workbook.add_worksheet(), &formats.header).map_err(failed)?;
     let mut out = io::BufWriter::with_capacity(1 << 16, out);
     workbook.save_to_writer(&mut out).map_err(failed)?;
     out.flush()?;
     out.get_ref().sync_all()
+}
+
+/// Adds a sheet of results with its header.
+fn begin_sheet<'w>(
+    workbook: &'w mut Workbook,
+    number: u32,
+    headers: &csv::StringRecord,
+    formats: &Formats,
+) -> io::Result<&'w mut Worksheet> {
+    let sheet = workbook.add_worksheet_with_constant_memory().map_err(failed)?;
+    let name = if number == 1 { "Results".to_owned() } else { format!("Results {number}") };
+    sheet.set_name(name).and_then(|sheet| sheet.set_freeze_panes(1, 0)).map_err(failed)?;
+    for (column, header) in (0_u16..).zip(headers) {
+        sheet.set_column_width(column, if TIMES.contains(&header) { 20.0 } else { 14.0 }).map_err(failed)?;
+        sheet.write_string_with_format(0, column, cut(header), &formats.header).map_err(failed)?;
+    }
+    Ok(sheet)
 }
 
 /// A cell of one of our columns.
@@ -118,7 +138,7 @@ fn text_cell(text: &str) -> Cell {
 }
 
 /// A text, or as much of it as a cell holds.
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     if text.encode_utf16().count() <= LONGEST {
         return text.to_owned();
     }
@@ -172,6 +192,29 @@ fn failed(error: XlsxError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_beyond_a_sheet_stand_in_another_one() {
+        use calamine::{Data, Reader as _, Xlsx};
+        let folder = tempfile::tempdir().unwrap();
+        for (rows, sheets) in [(0, 1), (2, 1), (3, 2), (4, 2), (5, 3)] {
+            let headers = TABLE.iter().map(|column| column.name).collect::<Vec<_>>().join(",");
+            let lines = (2..2 + rows).map(|row| format!("{row},,38050000000{row},delivered{}\n", ",".repeat(13)));
+            let csv = format!("{headers}\n{}", lines.collect::<String>());
+            let out = tempfile::tempfile().unwrap();
+            save(csv.as_bytes(), out.try_clone().unwrap(), folder.path(), 3).unwrap();
+            let mut book: Xlsx<_> = Xlsx::new(io::BufReader::new(out)).unwrap();
+            let names = book.sheet_names();
+            let expected = ["Results", "Results 2", "Results 3"];
+            assert_eq!(names, [&expected[..sheets], &["Summary"]].concat());
+            let read = names[..sheets].iter().flat_map(|name| {
+                let range = book.worksheet_range(name).unwrap();
+                assert_eq!(range.get_value((0, 0)), Some(&Data::String("row".into())));
+                range.rows().skip(1).map(|row| row[0].clone()).collect::<Vec<_>>()
+            });
+            assert_eq!(read.collect::<Vec<_>>(), (2..2 + rows).map(|row| Data::Float(row.into())).collect::<Vec<_>>());
+        }
+    }
 
     #[test]
     fn a_cell_of_the_list_is_a_number_only_where_no_digit_changes() {

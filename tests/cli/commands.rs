@@ -84,7 +84,7 @@ fn results_for_a_spreadsheet_keep_each_digit_under_the_separator_of_the_list() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(list).through(&gateway).write();
     sale.run(&[]).exits(0);
-    let told = sale.campaign(&["results", "sale", "--excel"]).exits(0);
+    let told = sale.campaign(&["results", "sale", "--excel", "--out", "results/sale.excel.csv"]).exits(0);
     told.says("sale.excel.csv");
     let text = std::fs::read_to_string(sale.path("results/sale.excel.csv")).expect("a file");
     let lines: Vec<&str> = text.lines().collect();

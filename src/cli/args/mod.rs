@@ -355,11 +355,12 @@ pub(super) struct StatusArgs {
 pub(super) struct ResultsArgs {
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(super) run: String,
-    /// The file to write; - for standard output [default: where the run wrote them, or NAME.excel.csv, NAME.people.csv
-    /// beside that; with --state standard output]
+    /// The file to write: a workbook if its name ends in .xlsx, else CSV; - for standard output [default: where the run wrote
+    /// them, or NAME.excel.xlsx, NAME.people.csv beside that; with --state standard output]
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
-    /// For Excel: with a byte order mark, the separator of the list, and each digit of long numbers
+    /// For Excel: a workbook with a summary; in CSV a byte order mark, the separator that Excel expects in the country of the
+    /// list, and each digit of long numbers
     #[arg(long, conflicts_with = "json")]
     pub(super) excel: bool,
     /// One row per person of the campaign's edition, whatever run they were in

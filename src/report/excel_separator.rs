@@ -1,0 +1,70 @@
+//! The separator of a CSV that Excel opens with its columns apart: it takes the list separator of its country's settings. Pure.
+
+use crate::domain::{Delimiter, Region};
+
+/// Regions whose settings have a comma in decimals and therefore a semicolon between cells.
+const SEMICOLON: [&str; 72] = [
+    "AD", "AL", "AM", "AO", "AR", "AT", "AZ", "BA", "BE", "BG", "BO", "BR", "BY", "CH", "CL", "CO", "CR", "CY", "CZ",
+    "DE", "DK", "DZ", "EC", "EE", "ES", "FI", "FO", "FR", "GE", "GL", "GR", "HR", "HU", "ID", "IS", "IT", "KG", "KZ",
+    "LI", "LT", "LU", "LV", "MA", "MC", "MD", "ME", "MK", "MZ", "NL", "NO", "PL", "PT", "PY", "RO", "RS", "RU", "SE",
+    "SI", "SK", "SM", "TJ", "TM", "TN", "TR", "UA", "UY", "UZ", "VA", "VE", "VN", "XK", "ZA",
+];
+/// Zones of Europe whose settings have a comma between cells.
+const COMMA_IN_EUROPE: [&str; 8] = [
+    "Europe/London",
+    "Europe/Dublin",
+    "Europe/Malta",
+    "Europe/Belfast",
+    "Europe/Gibraltar",
+    "Europe/Guernsey",
+    "Europe/Jersey",
+    "Europe/Isle_of_Man",
+];
+
+/// What stands between cells for Excel, by what stands between those of the list, its region, and the campaign's time zone.
+///
+/// A list with semicolons or tabs keeps them: somebody's spreadsheet wrote it so. Workbooks come here with commas.
+pub(super) fn excel_separator(list: u8, region: Option<Region>, timezone: Option<&str>) -> u8 {
+    let (semicolon, comma) = (Delimiter::SEMICOLON.byte(), Delimiter::COMMA.byte());
+    if list == semicolon || list == Delimiter::TAB.byte() {
+        return list;
+    }
+    let writes_semicolons = match region {
+        Some(region) => SEMICOLON.contains(&region.to_string().as_str()),
+        None => timezone.is_some_and(|zone| zone.starts_with("Europe/") && !COMMA_IN_EUROPE.contains(&zone)),
+    };
+    // No spreadsheet takes a sign such as a bar for a separator by itself.
+    if writes_semicolons || list != comma { semicolon } else { comma }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn separator_is_that_of_the_list_or_of_its_country() {
+        for (list, region, timezone, expected) in [
+            (b',', "UA", None, b';'),
+            (b',', "DE", Some("America/New_York"), b';'),
+            (b',', "US", Some("Europe/Kyiv"), b','),
+            (b',', "GB", None, b','),
+            (b',', "", Some("Europe/Kyiv"), b';'),
+            (b',', "", Some("Europe/London"), b','),
+            (b',', "", Some("Asia/Tokyo"), b','),
+            (b',', "", None, b','),
+            (b';', "US", None, b';'),
+            (b'\t', "UA", None, b'\t'),
+            (b'|', "US", None, b';'),
+            (b'^', "", None, b';'),
+        ] {
+            let found = excel_separator(list, region.parse().ok(), timezone);
+            assert_eq!(char::from(found), char::from(expected), "{} {region} {timezone:?}", char::from(list));
+        }
+    }
+
+    #[test]
+    fn each_region_with_a_semicolon_is_one() {
+        assert!(SEMICOLON.is_sorted());
+        assert!(SEMICOLON.iter().all(|code| code.parse::<Region>().is_ok()));
+    }
+}

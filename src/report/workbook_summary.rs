@@ -1,0 +1,130 @@
+//! The summary sheet of a workbook of results: recipients by state and by reason, counted over the rows that it holds.
+
+use std::collections::BTreeMap;
+
+use rust_xlsxwriter::{Format, Worksheet, XlsxError};
+
+use super::columns::NAMES;
+use crate::ledger::State;
+
+/// The most reasons and runs that are kept apart: a reason may quote a row.
+const MOST: usize = 100;
+
+/// The rows of results by state, reason and run.
+#[derive(Debug, Default)]
+pub(super) struct Summary {
+    rows: u64,
+    parts: u64,
+    states: BTreeMap<String, u64>,
+    /// Rows by state and reason; the gateway's error where there is no reason of ours.
+    reasons: BTreeMap<(String, String), u64>,
+    /// Rows with further reasons, by state.
+    other_reasons: BTreeMap<String, u64>,
+    runs: BTreeMap<String, u64>,
+    has_more_runs: bool,
+}
+
+impl Summary {
+    /// Counts a row of results.
+    pub(super) fn add(&mut self, record: &csv::StringRecord) {
+        let cell = |name: &str| {
+            let column = NAMES.iter().position(|known| *known == name);
+            column.and_then(|column| record.get(column)).unwrap_or_default()
+        };
+        let state = cell("state");
+        self.rows += 1;
+        self.parts += cell("parts").parse().unwrap_or(0);
+        count(&mut self.states, state);
+        let why = if cell("reason").is_empty() { cell("error") } else { cell("reason") };
+        if !why.is_empty() {
+            let key = (state.to_owned(), why.to_owned());
+            match self.reasons.len() < MOST || self.reasons.contains_key(&key) {
+                true => *self.reasons.entry(key).or_default() += 1,
+                false => count(&mut self.other_reasons, state),
+            }
+        }
+        let run = cell("run");
+        match self.runs.len() < MOST || self.runs.contains_key(run) {
+            _ if run.is_empty() => {}
+            true => count(&mut self.runs, run),
+            false => self.has_more_runs = true,
+        }
+    }
+
+    /// Writes the sheet. All texts are texts, whatever they begin with.
+    pub(super) fn write(&self, sheet: &mut Worksheet, bold: &Format) -> Result<(), XlsxError> {
+        sheet.set_name("Summary")?.set_column_width(0, 24.0)?.set_column_width(1, 12.0)?.set_column_width(2, 60.0)?;
+        let mut lines = Lines { sheet, bold, row: 0 };
+        let mut runs: Vec<&str> = self.runs.keys().map(String::as_str).collect();
+        runs.extend(self.has_more_runs.then_some("others"));
+        lines.text(if runs.len() == 1 { "Run" } else { "Runs" }, &runs.join(", "))?;
+        let of = |state: State| self.states.get(state.name()).copied().unwrap_or(0);
+        lines.head(["", "Rows", ""])?;
+        lines.count("Recipients", self.rows, "")?;
+        lines.count("Delivered", of(State::Delivered) + of(State::Read), "read messages too")?;
+        lines.count("Read", of(State::Read), "")?;
+        lines.count("Billed parts", self.parts, "")?;
+        lines.head(["State", "Rows", ""])?;
+        let known = State::ALL.map(State::name);
+        for state in known.into_iter().filter(|state| self.states.contains_key(*state)) {
+            lines.count(state, self.states[state], "")?;
+        }
+        if !self.reasons.is_empty() {
+            lines.head(["State", "Rows", "Reason or error"])?;
+        }
+        for state in known {
+            let mut reasons: Vec<_> = self.reasons.iter().filter(|((of, _), _)| of == state).collect();
+            reasons.sort_by_key(|((_, why), rows)| (std::cmp::Reverse(**rows), why));
+            for ((_, why), rows) in reasons {
+                lines.count(state, *rows, why)?;
+            }
+            if let Some(rows) = self.other_reasons.get(state) {
+                lines.count(state, *rows, "other reasons")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn count(counts: &mut BTreeMap<String, u64>, key: &str) {
+    match counts.get_mut(key) {
+        Some(rows) => *rows += 1,
+        None => drop(counts.insert(key.to_owned(), 1)),
+    }
+}
+
+/// The lines of the sheet from the first to the last.
+struct Lines<'s> {
+    sheet: &'s mut Worksheet,
+    bold: &'s Format,
+    row: u32,
+}
+
+impl Lines<'_> {
+    fn text(&mut self, name: &str, text: &str) -> Result<(), XlsxError> {
+        self.sheet.write_string_with_format(self.row, 0, name, self.bold)?.write_string(self.row, 1, text)?;
+        self.row += 1;
+        Ok(())
+    }
+
+    /// The header of the lines below, behind an empty line.
+    fn head(&mut self, names: [&str; 3]) -> Result<(), XlsxError> {
+        self.row += 1;
+        for (column, name) in (0..).zip(names) {
+            self.sheet.write_string_with_format(self.row, column, name, self.bold)?;
+        }
+        self.row += 1;
+        Ok(())
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a sheet has no other numbers")]
+    fn count(&mut self, name: &str, rows: u64, note: &str) -> Result<(), XlsxError> {
+        let text = super::workbook::cut(note);
+        self.sheet.write_string(self.row, 0, name)?.write_number(self.row, 1, rows as f64)?;
+        if !text.is_empty() {
+            self.sheet.write_string(self.row, 2, text)?;
+        }
+        self.row += 1;
+        Ok(())
+    }
+}
