@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::chunk::Chunk;
 use super::evidence::{self, Tally};
 use super::header_match::{Headers, Meant};
+use super::phone_columns::PhoneColumns;
 use super::phones::resembles_number;
 use super::records::HeaderLine;
 use crate::domain::Region;
@@ -31,7 +32,7 @@ pub struct Settings {
 pub struct Header {
     headers: Vec<String>,
     names: Vec<String>,
-    phone: usize,
+    phones: PhoneColumns,
 }
 
 impl Header {
@@ -54,10 +55,16 @@ impl Header {
         place(&self.names).or_else(|| place(&self.headers))
     }
 
-    /// The column that holds the numbers, from 0.
+    /// The column that holds the numbers, from 0; of several the first choice.
     #[must_use]
     pub fn phone(&self) -> usize {
-        self.phone
+        self.phones.first()
+    }
+
+    /// All columns that hold numbers.
+    #[must_use]
+    pub fn phones(&self) -> &PhoneColumns {
+        &self.phones
     }
 }
 
@@ -74,8 +81,8 @@ pub struct NamedColumns {
 #[derive(Clone)]
 pub(super) struct Names {
     names: Vec<String>,
-    /// The column called `phone`.
-    pub(super) phone: Option<usize>,
+    /// The columns called `phone`, the first choice first.
+    phones: Vec<usize>,
     findings: Vec<Finding>,
     /// Whether the campaign says which column holds the numbers, rightly or not.
     phone_was_named: bool,
@@ -95,6 +102,11 @@ impl Names {
         }
         columns
     }
+
+    /// The column called `phone`; of several the first choice.
+    pub(super) fn phone(&self) -> Option<usize> {
+        self.phones.first().copied()
+    }
 }
 
 /// Gives every column its name.
@@ -103,15 +115,22 @@ pub(super) fn name(line: &HeaderLine, settings: &Settings) -> Names {
     let mut findings = Vec::new();
     let found = Headers::of(headers);
     let mut given: Vec<Option<&str>> = vec![None; headers.len()];
+    let mut phones: Vec<usize> = Vec::new();
     for (name, header) in &settings.columns {
         let header = header.trim();
         match found.meant(header) {
             Meant::Nothing => findings.push(unknown_header(line, name, header)),
             Meant::Several(columns) => findings.push(doubtful_header(line, name, header, &columns)),
-            Meant::Column(column) => match given[column].replace(name) {
-                None => {}
-                Some(other) => findings.push(two_names(line, column, [other, name])),
-            },
+            Meant::Column(column) if name == PHONE && phones.contains(&column) => {
+                findings.push(listed_twice(line, column));
+            }
+            Meant::Column(column) if name == PHONE && !phones.is_empty() => phones.push(column),
+            Meant::Column(column) => {
+                phones.extend((name == PHONE).then_some(column));
+                if let Some(other) = given[column].replace(name) {
+                    findings.push(two_names(line, column, [other, name]));
+                }
+            }
         }
     }
     let phone_was_named = settings.columns.iter().any(|(name, _)| name == PHONE);
@@ -122,12 +141,16 @@ pub(super) fn name(line: &HeaderLine, settings: &Settings) -> Names {
         .map(|column| match given[column] {
             Some(name) => name.to_owned(),
             None if headers[column].is_empty() => format!("column_{}", column + 1),
+            // The first choice has the name.
+            None if headers[column] == PHONE && phones.contains(&column) => format!("{PHONE}_{}", column + 1),
             None => headers[column].clone(),
         })
         .collect();
     findings.extend(same_names(line, &names));
-    let phone = names.iter().position(|name| name == PHONE);
-    Names { names, phone, findings, phone_was_named }
+    if phones.is_empty() {
+        phones.extend(names.iter().position(|name| name == PHONE));
+    }
+    Names { names, phones, findings, phone_was_named }
 }
 
 /// The columns, once the first records have been looked at.
@@ -142,7 +165,8 @@ pub(super) fn resolve(
     sample: &Chunk,
     region: Option<Region>,
 ) -> Result<Header, Vec<Finding>> {
-    let Names { names, phone, mut findings, phone_was_named } = names;
+    let phone = names.phone();
+    let Names { names, phones, mut findings, phone_was_named } = names;
     if let Some(column) = line.headers.iter().position(|header| resembles_number(header)) {
         return Err(vec![no_header(line, column)]);
     }
@@ -152,10 +176,14 @@ pub(super) fn resolve(
     match phone {
         None if phone_was_named && !findings.is_empty() => {}
         None => findings.push(no_phone(line, sample, region)),
-        Some(phone) => findings.extend(wrong_phone(line, sample, phone, region)),
+        Some(phone) => {
+            let is_sound = |&other: &usize| Tally::of(sample, other, region).holds_phones();
+            let one_is_sound = phones.iter().skip(1).any(is_sound);
+            findings.extend(wrong_phone(line, sample, phone, region).filter(|_| !one_is_sound));
+        }
     }
-    match phone {
-        Some(phone) if findings.is_empty() => Ok(Header { headers: line.headers.clone(), names, phone }),
+    match PhoneColumns::of(&phones) {
+        Some(phones) if findings.is_empty() => Ok(Header { headers: line.headers.clone(), names, phones }),
         _ => Err(findings),
     }
 }
@@ -207,6 +235,12 @@ fn doubtful_header(line: &HeaderLine, name: &str, header: &str, columns: &[usize
     let message = format!("`columns` calls `{name}` what is headed `{header}`, which may be {headers}");
     let finding = Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.place(columns[0]));
     finding.help("write the header exactly as it stands in the list")
+}
+
+/// A column of numbers that is listed twice.
+fn listed_twice(line: &HeaderLine, column: usize) -> Finding {
+    let message = format!("`columns` lists `{}` twice under `{PHONE}`", line.headers[column]);
+    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.place(column)).help("list each column once")
 }
 
 fn two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> Finding {

@@ -113,7 +113,7 @@ fn first_best<T, R: PartialOrd>(candidates: impl Iterator<Item = (T, R)>) -> Opt
 }
 
 /// Whether a header calls its column a phone number, in Ukrainian, Russian or English, or a mobile one.
-fn names_a_phone(header: &str) -> bool {
+pub(super) fn names_a_phone(header: &str) -> bool {
     const WORDS: [&str; 8] = ["phone", "tel", "viber", "whatsapp", "тел", "номер", "вайбер", "контакт"];
     let lower = header.to_lowercase();
     WORDS.iter().any(|word| lower.contains(word)) || names_a_mobile(header)

@@ -22,7 +22,7 @@ pub fn without_people<R: Read>(
     mut out: impl Write,
 ) -> io::Result<()> {
     let mut records = Records::open(open()?, file).map_err(|finding| unreadable(&finding.message))?;
-    let phone = columns::name(records.header(), settings).phone;
+    let phone = columns::name(records.header(), settings).phone();
     let phone = phone.ok_or_else(|| unreadable("it has no column of numbers"))?;
     let (columns, delimiter) = (records.header().headers.len(), records.header().delimiter.byte());
     let mut cells = vec![delimiter; columns.saturating_sub(1)];

@@ -130,6 +130,12 @@ pub(super) fn no_sheet(file: &Path, sheet: &str, sheets: &[String]) -> Finding {
     })
 }
 
+/// A table that ends above its header.
+pub(super) fn no_header_row(file: &Path, row: u32) -> Finding {
+    of_file(&rules::RECIPIENTS_NO_HEADER, file, &format!("has no row {row}, in which its headers should stand"))
+        .help("name the row as a spreadsheet numbers it")
+}
+
 pub(super) fn no_visible_sheet(file: &Path, sheets: &[String]) -> Finding {
     let finding = of_file(&rules::RECIPIENTS_SHEET, file, "has no visible sheet with cells");
     match sheets.first() {

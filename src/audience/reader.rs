@@ -52,7 +52,7 @@ impl<R: Read> Reader<R> {
         let mut records = Records::open(input, file).map_err(unnamed)?;
         let names = columns::name(records.header(), settings);
         let named = names.clone();
-        if let Some(phone) = names.phone {
+        if let Some(phone) = names.phone() {
             records.expect_phones_in(phone);
         }
         let mut ahead = Chunk::new();

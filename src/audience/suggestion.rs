@@ -6,7 +6,7 @@ use std::path::Path;
 use super::PhoneProblem;
 use super::chunk::Chunk;
 use super::columns;
-use super::evidence;
+use super::evidence::{self, Tally};
 use super::naming::{TakenNames, suggest_name};
 use super::phones::{parse, resembles_number};
 use super::records::Records;
@@ -19,6 +19,8 @@ use crate::finding::Finding;
 pub struct Suggestion {
     /// The header of the column that holds the numbers, if one does.
     pub phone: Option<String>,
+    /// How many of the first rows have a number there.
+    pub numbers: usize,
     /// The region to set, if the numbers are national.
     pub region: Option<Region>,
     /// The headers of other columns that hold numbers too.
@@ -60,7 +62,7 @@ fn look<R: Read>(input: R, file: &Path, may_lack_header: bool) -> Result<Suggest
         let number = headers.iter().find(|header| may_lack_header && number_in_header(header, None).is_some());
         let number = number.ok_or_else(|| trouble::nobody(records.header().spot()))?;
         let (phone, columns) = (Some(number.clone()), Vec::new());
-        return Ok(Suggestion { phone, region: None, other_phones: Vec::new(), problem: None, columns });
+        return Ok(Suggestion { phone, numbers: 0, region: None, other_phones: Vec::new(), problem: None, columns });
     }
     if let Some(title) = columns::title_alone(records.header(), &sample).filter(|_| found.is_none()) {
         return Err(title.into());
@@ -81,7 +83,9 @@ fn look<R: Read>(input: R, file: &Path, may_lack_header: bool) -> Result<Suggest
         Some(_) => None,
         None => evidence::named_but_wrong(&sample, headers).map(|(column, problem)| (headers[column].clone(), problem)),
     };
-    Ok(Suggestion { phone, region: found.and_then(|found| found.region), other_phones, problem, columns: named })
+    let region = found.and_then(|found| found.region);
+    let numbers = found.map_or(0, |found| Tally::of(&sample, found.column, found.region).valid);
+    Ok(Suggestion { phone, numbers, region, other_phones, problem, columns: named })
 }
 
 /// The number that stands in place of a header, or what is wrong with it; nothing if the header is none.

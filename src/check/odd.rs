@@ -129,7 +129,7 @@ impl Watch {
                 Asked::Whether | Asked::IsBool(_) | Asked::IsNumber(_) => {}
             }
         }
-        let columns = recipe.columns_of_texts().into_iter().filter(|column| *column != recipe.phone_column).collect();
+        let columns = recipe.columns_of_texts().into_iter().filter(|column| !recipe.phones.contains(*column)).collect();
         let passed = comparisons.iter().map(|_| AtomicBool::new(false)).collect();
         Self { columns, whether, comparisons, passed }
     }

@@ -65,9 +65,9 @@ pub fn prepare<R: Read>(
     findings.extend(problems.map(|problem| finding(problem, texts.places)));
     match (reader, compiled) {
         (Some(reader), Ok(CompiledTexts { arms, edition, tables, condition })) => {
-            let (allotment, phone_column) = (brief.allotment(), reader.header().phone());
+            let (allotment, phones) = (brief.allotment(), reader.header().phones().clone());
             let (region, places) = (brief.region, texts.places.cloned());
-            let recipe = Recipe { arms, allotment, condition, tables, phone_column, region, places };
+            let recipe = Recipe { arms, allotment, condition, tables, phones, region, places };
             Ok(CompiledCampaign { reader, recipe, edition })
         }
         (reader, _) => Err(Unprepared { findings, has_rows: reader.is_some() }),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::audience::{Number, RecordRef, parse_number};
+use crate::audience::{Number, PhoneColumns, RecordRef};
 use crate::domain::{Allotment, Content, Phone, Region, TextSource};
 use crate::ledger::State;
 use crate::manifest::Places;
@@ -25,8 +25,8 @@ pub struct Recipe {
     pub(super) condition: Option<Condition>,
     /// The tables that texts look something up in, by name.
     pub(super) tables: Vec<(String, Arc<Table>)>,
-    /// The column of the numbers.
-    pub(super) phone_column: usize,
+    /// The columns of the numbers.
+    pub(super) phones: PhoneColumns,
     /// The region of national numbers.
     pub(super) region: Option<Region>,
     /// Where its texts stand; nothing for a frozen run.
@@ -106,7 +106,7 @@ impl Recipe {
     /// The number of a record, if it has one.
     #[must_use]
     pub fn phone(&self, record: RecordRef<'_>) -> Option<Phone> {
-        parse_number(record.fields.get(self.phone_column), self.region).ok().map(|number| number.phone)
+        self.phones.phone(record.fields, self.region).ok()
     }
 
     /// The texts that were loaded for `include` and `extends`, and the tables as texts: name and source, by name.
@@ -152,8 +152,8 @@ impl Composer<'_> {
         {
             return Err(Uncomposed { state: State::Skipped, reason: FILTERED.into(), problem: None });
         }
-        let Recipe { phone_column, region, allotment, .. } = recipe;
-        let number = parse_number(cell(*phone_column), *region).map_err(Uncomposed::invalid)?;
+        let Recipe { phones, region, allotment, .. } = recipe;
+        let number = phones.number(record.fields, *region).map_err(Uncomposed::invalid)?;
         let arm = allotment.variant(number.phone);
         let message = self.renderers[arm].render(record.row, cell).map_err(|invalid| recipe.uncomposed(invalid))?;
         Ok(Composed { number, arm, message })

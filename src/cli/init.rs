@@ -6,6 +6,7 @@ use super::args::InitArgs;
 use super::context::Context;
 use super::exit::FINE;
 use super::failure::Failure;
+use crate::domain::ListForm;
 use crate::draft::{Draft, DraftError, Invalid, List, drafts, write_all};
 use crate::finding::{list_all, one_line, quoted};
 use crate::manifest::{is_slug, slug};
@@ -20,7 +21,8 @@ pub(super) fn init(context: &Context, args: &InitArgs) -> Result<u8, Failure> {
             context.output.command(format!("init {}{from}", slug(name)))
         )));
     }
-    let list = args.from.as_deref().map(List::read).transpose()?;
+    let form = ListForm { sheet: args.sheet.clone(), header_row: args.header_row, ..ListForm::default() };
+    let list = args.from.as_deref().map(|path| List::read(path, &form)).transpose()?;
     let drafts = drafts(name, list.as_ref());
     write_all(&drafts)?;
     let next = context.output.command(format!("check {name}.yaml"));
@@ -49,7 +51,8 @@ fn summary(list: &List) -> String {
     if let [other, ..] = &list.other_phones[..] {
         let others = list_all(list.other_phones.iter().map(String::as_str));
         summary += &format!(
-            "  numbers stand in {others} too; to send there instead, write `phone: {}` under `columns`\n",
+            "  numbers stand in {others} too; to send there instead, write `phone: {}` under `columns`; to send there if the \
+             first has none, write a list: `phone: […, …]`\n",
             one_line(other)
         );
     }
@@ -84,7 +87,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.csv");
         std::fs::write(&path, text).unwrap();
-        List::read(&path)
+        List::read(&path, &ListForm::default())
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub struct ListForm {
     pub delimiter: Option<Delimiter>,
     /// The sheet of a workbook.
     pub sheet: Option<String>,
+    /// The row with the headers, as a spreadsheet numbers it; the rows above it are no part of the list.
+    pub header_row: Option<u32>,
 }
 
 /// What stands between two cells.

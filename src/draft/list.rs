@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::Path;
 
 use super::DraftError;
-use crate::audience::{Chunk, Decoded, Reader, Settings, decode, parse, suggest};
+use crate::audience::{Chunk, Decoded, Reader, Settings, decode, find_list, parse, suggest};
 use crate::domain::{ListForm, Region, Row};
-use crate::finding::{Finding, rules};
+use crate::finding::{Finding, quoted, rules};
 use crate::regular_file;
 
 /// Columns by which people are greeted, the best first.
@@ -18,6 +18,8 @@ const GREETED_BY: [&str; 7] = ["first_name", "name", "full_name", "client", "cus
 pub struct List {
     /// Its path as it was typed.
     pub path: String,
+    /// Its sheet, and the row of its headers, as far as they were told.
+    pub form: ListForm,
     /// The header of the numbers.
     pub phone: String,
     /// The region, if the numbers are national.
@@ -46,9 +48,16 @@ impl List {
     ///
     /// # Errors
     /// When it cannot be read, or no campaign can use it.
-    pub fn read(path: &Path) -> Result<Self, DraftError> {
+    pub fn read(path: &Path, form: &ListForm) -> Result<Self, DraftError> {
+        Self::understood(path, form).map_err(|error| match error {
+            DraftError::ListRefused(findings) => DraftError::ListRefused(with_place(findings, path, form)),
+            error => error,
+        })
+    }
+
+    fn understood(path: &Path, form: &ListForm) -> Result<Self, DraftError> {
         let Some(typed) = path.to_str() else { return Err(DraftError::ListName(path.to_owned())) };
-        let suggestion = suggest(open(path)?, path).map_err(|finding| DraftError::ListRefused(vec![*finding]))?;
+        let suggestion = suggest(open(path, form)?, path).map_err(|finding| DraftError::ListRefused(vec![*finding]))?;
         let Some(phone) = suggestion.phone else {
             let finding = Finding::new(&rules::NO_PHONES, format!("no column of `{typed}` holds phone numbers"));
             if let Some((header, problem)) = suggestion.problem {
@@ -64,11 +73,11 @@ impl List {
         // A header names its first column alone.
         columns.retain(|(_, header)| headers.insert(header.clone()));
         let other_phones = suggestion.other_phones;
-        let mut list =
-            Self { path: typed.to_owned(), phone, region: suggestion.region, columns, other_phones, invalid: None };
+        let (path_typed, form_told, region) = (typed.to_owned(), form.clone(), suggestion.region);
+        let mut list = Self { path: path_typed, form: form_told, phone, region, columns, other_phones, invalid: None };
         // What a campaign with these columns would be refused for is told now.
         let settings = Settings { columns: list.renamed(), region: list.region, may_be_empty: false };
-        let reader = Reader::open(open(path)?, path, &settings).map_err(DraftError::ListRefused)?;
+        let reader = Reader::open(open(path, form)?, path, &settings).map_err(DraftError::ListRefused)?;
         list.invalid = invalid(reader, list.region);
         Ok(list)
     }
@@ -107,9 +116,20 @@ fn invalid(mut reader: Reader<impl Read>, region: Option<Region>) -> Option<Inva
     invalid.map(|invalid| Invalid { of, ..invalid })
 }
 
-fn open(path: &Path) -> Result<Decoded, DraftError> {
+/// The findings with the place at which the list seems to stand, if it is another one.
+fn with_place(mut findings: Vec<Finding>, path: &Path, form: &ListForm) -> Vec<Finding> {
+    let Some(first) = findings.first_mut() else { return findings };
+    let Some(place) = find_list(|| regular_file::open(path), path, form, None) else { return findings };
+    let sheet = place.sheet.as_ref().map(|sheet| format!("--sheet {}", quoted(sheet)));
+    let row = (place.sheet.is_none() || place.header_row > 1).then(|| format!("--header-row {}", place.header_row));
+    let options: Vec<String> = sheet.into_iter().chain(row).collect();
+    place.advise(first, &format!("add `{}`", options.join(" ")));
+    findings
+}
+
+fn open(path: &Path, form: &ListForm) -> Result<Decoded, DraftError> {
     let file = regular_file::open(path).map_err(|error| DraftError::ListUnreadable { path: path.to_owned(), error })?;
-    decode(file, path, &ListForm::default(), None).map_err(|finding| DraftError::ListRefused(vec![*finding]))
+    decode(file, path, form, None).map_err(|finding| DraftError::ListRefused(vec![*finding]))
 }
 
 #[cfg(test)]
@@ -120,7 +140,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.csv");
         std::fs::write(&path, text).unwrap();
-        List::read(&path)
+        List::read(&path, &ListForm::default())
     }
 
     fn refused(text: &str) -> Finding {

@@ -58,6 +58,8 @@ fn described(list: &List) -> String {
     let renamed = list.renamed().into_iter();
     let recipients = Recipients {
         file: &list.path,
+        sheet: list.form.sheet.as_deref(),
+        header_row: list.form.header_row,
         region: list.region.map(|region| region.to_string()),
         columns: renamed.map(|(name, header)| (name.into(), header.into())).collect(),
     };
@@ -89,6 +91,10 @@ struct Described<'l> {
 struct Recipients<'l> {
     file: &'l str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    sheet: Option<&'l str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    header_row: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<String>,
     #[serde(skip_serializing_if = "serde_yaml::Mapping::is_empty")]
     columns: serde_yaml::Mapping,
@@ -109,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::Region;
+    use crate::domain::{ListForm, Region};
 
     fn text() -> impl Strategy<Value = String> {
         prop_oneof!["\\PC{1,20}", "[-:#'\"|>&*!%@`{}\\[\\],~ \nа-яa-z0-9.]{1,12}", "true|no|~|0x1F|\\+?[0-9]{1,12}|1e3"]
@@ -121,11 +127,14 @@ mod tests {
             let region = region.then(|| "UA".parse::<Region>().unwrap());
             let columns = vec![("plan".to_owned(), "plan".to_owned())];
             let (other_phones, invalid) = (Vec::new(), None);
-            let list = List { path: path.clone(), phone: phone.clone(), region, columns, other_phones, invalid };
+            let form = ListForm { sheet: Some(phone.clone()), header_row: Some(4), ..ListForm::default() };
+            let list = List { path: path.clone(), form, phone: phone.clone(), region, columns, other_phones, invalid };
             let yaml = described(&list);
             let read: serde_json::Value = serde_yaml::from_str(&yaml).unwrap();
             let recipients = &read["recipients"];
             prop_assert_eq!(&recipients["file"], &path, "{}", yaml);
+            prop_assert_eq!(&recipients["sheet"], &phone, "{}", yaml);
+            prop_assert_eq!(&recipients["header_row"], 4, "{}", yaml);
             prop_assert_eq!(recipients["region"].as_str(), region.map(|_| "UA"), "{}", yaml);
             prop_assert!(phone == "phone" || recipients["columns"]["phone"] == phone, "{}", yaml);
         }

@@ -62,7 +62,7 @@ impl<'a> Listing<'a> {
             states: self.states.to_vec(),
             only: self.only.cloned(),
             region: self.brief.region,
-            phone_column: header.phone(),
+            phones: header.phones().clone(),
             activity: self.activity(),
         }
     }

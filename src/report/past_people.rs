@@ -7,7 +7,7 @@ use roaring::RoaringTreemap;
 use super::ResultsError;
 use super::frozen_list::{FrozenList, ListSource};
 use super::{copies_of, is_owned};
-use crate::audience::{Chunk, Reader, RecordRef, parse};
+use crate::audience::{Chunk, Reader, RecordRef};
 use crate::check::{DUPLICATE, settings};
 use crate::delivery::{FrozenInputs, Snapshot};
 use crate::domain::{Phone, Row};
@@ -117,13 +117,14 @@ async fn each_recipient(
     let source = ListSource::Copies(&copies);
     let mut list = FrozenList::open(source)?;
     let mut reader = Reader::open(&mut list, source.place(), &settings(&frozen.brief))?;
-    let (column, region, header) = (reader.header().phone(), frozen.brief.region, reader.header().headers().to_vec());
+    let (region, header) = (frozen.brief.region, reader.header().headers().to_vec());
+    let columns = reader.header().phones().clone();
     let failed = |error: csv::Error| ResultsError::Recipients(error.to_string());
     take(&header, None).map_err(failed)?;
     let mut chunk = Chunk::new();
     while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
         for record in chunk.iter().filter(|record| is_wanted(record.row)) {
-            let Ok(phone) = parse(record.fields.get(column), region) else { continue };
+            let Ok(phone) = columns.phone(record.fields, region) else { continue };
             take(&header, Some((record, phone))).map_err(failed)?;
         }
     }

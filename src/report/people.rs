@@ -65,12 +65,12 @@ impl Words {
     async fn read(listing: Listing<'_>, people: &mut People) -> Result<Self, ResultsError> {
         let (region, activity) = (listing.brief.region, listing.activity());
         let reader = listing.reader()?;
-        let column = reader.header().phone();
+        let columns = reader.header().phones().clone();
         let mut rows = listing.rows(reader);
         let mut words = Self::default();
         while let Some((chunk, facts)) = rows.next().await? {
             for (recipient, facts) in chunk.iter().zip(&facts) {
-                let phone = facts.phone(recipient.fields.get(column), region);
+                let phone = facts.phone(recipient.fields, &columns, region);
                 words.add((recipient.row, phone), facts.state(activity), people);
             }
         }

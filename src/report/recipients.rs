@@ -4,7 +4,7 @@ use roaring::RoaringTreemap;
 
 use super::frozen_list::{FrozenList, ListSource};
 use super::{ResultsError, copies_of};
-use crate::audience::{Chunk, Reader, parse};
+use crate::audience::{Chunk, Reader};
 use crate::check::settings;
 use crate::delivery::FrozenInputs;
 use crate::domain::{Phone, Row};
@@ -62,11 +62,11 @@ fn found_where(
     let (source, brief) = (ListSource::Copies(copies), &frozen.brief);
     let mut list = FrozenList::open(source)?;
     let mut reader = Reader::open(&mut list, source.place(), &settings(brief))?;
-    let (column, region) = (reader.header().phone(), brief.region);
+    let (columns, region) = (reader.header().phones().clone(), brief.region);
     let (mut found, mut chunk) = (Vec::new(), Chunk::new());
     while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
         for record in chunk.iter() {
-            let phone = || parse(record.fields.get(column), region).ok();
+            let phone = || columns.phone(record.fields, region).ok();
             if is_meant(record.row, &phone) {
                 found.push(Recipient { row: record.row, phone: phone() });
             }

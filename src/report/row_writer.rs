@@ -8,7 +8,7 @@ use roaring::RoaringBitmap;
 use super::columns::{Cells, TABLE, Value};
 use super::layout::{Layout, Line};
 use super::row_records::{Amendment, RowRecord};
-use crate::audience::{Chunk, Fields, parse};
+use crate::audience::{Chunk, Fields, PhoneColumns};
 use crate::domain::{Allotment, Channel, FALLBACK_NOT_REPORTED, OperationKind, Outcome, Phone, Receipt, Region, Row};
 use crate::ledger::{Activity, CANCELLED, Change, ENDED_EARLY, Run, State};
 use crate::manifest::Brief;
@@ -29,7 +29,7 @@ pub(super) struct RowWriter {
     /// Only these rows; all where there is nothing.
     pub(super) only: Option<RoaringBitmap>,
     pub(super) region: Option<Region>,
-    pub(super) phone_column: usize,
+    pub(super) phones: PhoneColumns,
     /// What the run is doing.
     pub(super) activity: Activity,
 }
@@ -80,8 +80,8 @@ impl RowFacts {
     }
 
     /// The number it went to, or the one that stands in the list, if it is one.
-    pub(super) fn phone(&self, cell: &str, region: Option<Region>) -> Option<Phone> {
-        self.record.as_ref().map_or_else(|| parse(cell, region).ok(), |record| record.phone)
+    pub(super) fn phone(&self, own: Fields<'_>, columns: &PhoneColumns, region: Option<Region>) -> Option<Phone> {
+        self.record.as_ref().map_or_else(|| columns.phone(own, region).ok(), |record| record.phone)
     }
 }
 
@@ -156,7 +156,7 @@ impl RowWriter {
             Some(told) => Cow::Owned(instant(told.last.at)),
             None => Cow::Borrowed(before),
         };
-        let phone = facts.phone(own.get(self.phone_column), self.region);
+        let phone = facts.phone(own, &self.phones, self.region);
         let planned = || self.parts.variant(phone).map_or(self.kind, |(_, kind)| *kind);
         Cells {
             row,

@@ -267,7 +267,7 @@ impl Inputs {
 
     fn prepare<R: Read>(&self, input: R) -> Result<CompiledCampaign<R>, Error> {
         let prepared = self.prepare_brief(&self.campaign.brief, input);
-        prepared.map_err(|unprepared| Error::Findings(self.with_rows(unprepared)))
+        prepared.map_err(|unprepared| Error::Findings(self.with_likely_place(self.with_rows(unprepared))))
     }
 
     /// The same of another brief.
@@ -279,6 +279,30 @@ impl Inputs {
     /// The list, wherever it comes from.
     pub(super) fn decoded(&self) -> Result<Decoded, Finding> {
         self.decoded.open(&self.list, &self.campaign)
+    }
+
+    /// The findings with the sheet or row at which the list seems to stand, if its columns were not found where it was read.
+    fn with_likely_place(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        let of_columns = [
+            &rules::RECIPIENTS_NO_HEADER,
+            &rules::RECIPIENTS_PHONE_COLUMN,
+            &rules::RECIPIENTS_UNKNOWN_COLUMN,
+            &rules::RECIPIENTS_EMPTY,
+        ];
+        let (form, region) = (&self.campaign.form, self.campaign.brief.region);
+        if let Some(first) = findings.first_mut().filter(|finding| of_columns.contains(&finding.rule))
+            && let Some(place) = self.list.likely_place(form, region)
+        {
+            let sheet = place.sheet.as_ref().map(|sheet| format!("`sheet: {sheet:?}`"));
+            let has_row = place.sheet.is_none() || place.header_row > 1;
+            let row = has_row.then(|| format!("`header_row: {}`", place.header_row));
+            let keys: Vec<String> = sheet.into_iter().chain(row).collect();
+            place.advise(first, &format!("write {} under `recipients`", keys.join(" and ")));
+            // Names of another row's cells prove nothing about the texts.
+            let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
+            findings.retain(|finding| !of_names.contains(&finding.rule));
+        }
+        findings
     }
 
     fn with_texts<T>(&self, look: impl FnOnce(Texts<'_>) -> T) -> T {

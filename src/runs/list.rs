@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::FetchedList;
-use crate::audience::{Decoded, decode};
+use crate::audience::{Decoded, ListPlace, decode, find_list};
 use crate::domain::{ListForm, Region};
 use crate::finding::Finding;
 use crate::ledger::Copies;
@@ -52,6 +52,15 @@ impl List {
         };
         let opened = opened.map_err(|error| Box::new(unopened_list(place, &error)));
         Some(opened.and_then(|file| decode(file, place, form, region)))
+    }
+
+    /// Where in its file the list seems to stand, if that is another place than the one that the form says.
+    pub(super) fn likely_place(&self, form: &ListForm, region: Option<Region>) -> Option<ListPlace> {
+        match self {
+            Self::File(file) => find_list(|| file.open(), file.path(), form, region),
+            Self::Fetched(list) => find_list(|| regular_file::open(list.path()), list.place(), form, region),
+            Self::Copies(_) | Self::Unseen(_) => None,
+        }
     }
 
     /// Whether it can be looked at.

@@ -34,6 +34,7 @@ struct Expected {
     encoding: Option<String>,
     delimiter: Option<String>,
     sheet: Option<String>,
+    header_row: Option<u32>,
     #[serde(default)]
     columns: BTreeMap<String, String>,
     told: Option<String>,
@@ -64,6 +65,7 @@ impl Expected {
             encoding: encoding.map(|encoding| encoding.expect("an encoding")),
             delimiter: self.delimiter.as_ref().map(|name| Delimiter::from_name(name).expect("a delimiter")),
             sheet: self.sheet.clone(),
+            header_row: self.header_row,
         }
     }
 }

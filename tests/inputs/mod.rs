@@ -5,6 +5,7 @@ mod changes;
 mod corpus;
 mod files;
 mod forms;
+mod list_places;
 mod lists;
 mod loopback;
 #[cfg(target_os = "linux")]

@@ -7,6 +7,7 @@
 mod foreign;
 mod packed;
 mod refusal;
+mod rows_below;
 mod spool;
 mod text;
 mod written;
@@ -14,7 +15,7 @@ mod zstd_frame;
 
 use std::fmt;
 use std::io::{self, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::domain::{Delimiter, ListForm, Region};
@@ -26,6 +27,7 @@ use super::workbook;
 use foreign::Foreign;
 use packed::Packing;
 pub(super) use refusal::{refusal, refused};
+pub(super) use rows_below::RowsBelow;
 pub use spool::{Spool, SpoolReader};
 use text::Text;
 pub use written::{Sheet, Written};
@@ -44,7 +46,25 @@ pub struct Decoded {
     input: Box<dyn Read + Send>,
     written: Arc<Written>,
     /// What a workbook became.
-    spool: Option<Spool>,
+    spool: Option<SheetText>,
+}
+
+/// A sheet as text, which can be read again.
+#[derive(Clone)]
+struct SheetText {
+    spool: Spool,
+    /// The row of its header, and the name of the file, where there are rows above.
+    header: Option<(u32, PathBuf)>,
+}
+
+impl SheetText {
+    fn reader(&self) -> Box<dyn Read + Send> {
+        let reader = self.spool.reader();
+        match &self.header {
+            Some((row, file)) => Box::new(RowsBelow::new(reader, *row, file)),
+            None => Box::new(reader),
+        }
+    }
 }
 
 impl Decoded {
@@ -64,7 +84,7 @@ impl Decoded {
     #[must_use]
     pub fn again(&self) -> Option<Self> {
         let spool = self.spool.clone()?;
-        Some(Self { input: Box::new(spool.reader()), written: Arc::clone(&self.written), spool: Some(spool) })
+        Some(Self { input: spool.reader(), written: Arc::clone(&self.written), spool: Some(spool) })
     }
 }
 
@@ -91,6 +111,13 @@ struct Source<'f> {
     /// Whether a campaign describes its form, so that findings can advise keys of the campaign.
     has_keys: bool,
     packed: Option<&'static str>,
+}
+
+impl Source<'_> {
+    /// The row of the header and the file, where there are rows above.
+    fn header(&self) -> Option<(u32, PathBuf)> {
+        self.form.header_row.filter(|row| *row > 1).map(|row| (row, self.file.to_owned()))
+    }
 }
 
 /// Begins to read a file as a list of that form.
@@ -164,8 +191,9 @@ fn unpacked<S: Read + Seek + Send + 'static>(
     if let Some((key, _)) = told.into_iter().find(|(_, is_told)| *is_told) {
         return Err(trouble::form_of_text(file, key).into());
     }
-    let written = Written { packed, sheet: Some(sheet), ..Written::default() };
-    Ok(Decoded { input: Box::new(spool.reader()), written: Arc::new(written), spool: Some(spool) })
+    let written = Written { packed, sheet: Some(sheet), header_row: form.header_row, ..Written::default() };
+    let spool = SheetText { spool, header: source.header() };
+    Ok(Decoded { input: spool.reader(), written: Arc::new(written), spool: Some(spool) })
 }
 
 fn text(input: Box<dyn Read + Send>, head: &[u8], source: Source<'_>) -> Result<Decoded, Box<Finding>> {
@@ -176,17 +204,21 @@ fn text(input: Box<dyn Read + Send>, head: &[u8], source: Source<'_>) -> Result<
     if let Some(sheet) = &form.sheet {
         return Err(trouble::sheet_of_text(file, sheet).into());
     }
-    let written = Arc::new(Written { packed, ..Written::default() });
+    let written = Arc::new(Written { packed, header_row: form.header_row, ..Written::default() });
     let text = Text::new(input, head, source, Arc::clone(&written))?;
-    let input: Box<dyn Read + Send> = match form.delimiter {
+    let text: Box<dyn Read + Send> = match source.header() {
+        Some((row, file)) => Box::new(RowsBelow::new(text, row, &file)),
         None => Box::new(text),
-        Some(delimiter) => Box::new(io::Cursor::new(told(delimiter)).chain(text)),
+    };
+    let input: Box<dyn Read + Send> = match form.delimiter {
+        None => text,
+        Some(delimiter) => Box::new(io::Cursor::new(told_before(delimiter)).chain(text)),
     };
     Ok(Decoded { input, written, spool: None })
 }
 
 /// What is put before a list whose delimiter was told.
-fn told(delimiter: Delimiter) -> Vec<u8> {
+pub(super) fn told_before(delimiter: Delimiter) -> Vec<u8> {
     [b"sep=", &[delimiter.byte()][..], TOLD_DELIMITER_END.as_bytes()].concat()
 }
 

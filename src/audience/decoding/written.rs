@@ -16,6 +16,8 @@ pub struct Written {
     pub(super) encoding: OnceLock<&'static Encoding>,
     /// The sheet that it is.
     pub(super) sheet: Option<Sheet>,
+    /// The row of its header, where that was said.
+    pub(super) header_row: Option<u32>,
 }
 
 /// The sheet of a workbook.
@@ -25,6 +27,8 @@ pub struct Sheet {
     pub name: String,
     /// How many others the workbook has, hidden ones too.
     pub others: usize,
+    /// The names of the others that are visible.
+    pub visible_others: Vec<String>,
     /// What is worth knowing of it.
     pub warnings: Vec<Finding>,
 }
@@ -47,7 +51,14 @@ impl Written {
                 told.push(format!("a {name} between cells"));
             }
         }
+        told.extend(self.header_row.filter(|row| *row > 1).map(|row| format!("the headers in row {row}")));
         (!told.is_empty()).then(|| told.join(", "))
+    }
+
+    /// The names of the workbook's other visible sheets; none if it is no workbook.
+    #[must_use]
+    pub fn other_sheets(&self) -> &[String] {
+        self.sheet.as_ref().map_or(&[], |sheet| &sheet.visible_others)
     }
 
     /// What is worth knowing of the sheet.

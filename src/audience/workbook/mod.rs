@@ -118,6 +118,13 @@ fn convert<S: Read + Seek>(input: &mut S, file: &Path, wanted: Option<&str>) -> 
     Err(trouble::foreign(file, "an archive (ZIP)", Some("unpack it, and give the list that is in it")).into())
 }
 
+/// The sheet that was chosen, with what is worth knowing of it.
+fn chosen_sheet(sheets: &[(String, bool)], chosen: usize, warnings: Vec<Finding>) -> Sheet {
+    let others = sheets.iter().enumerate().filter(|(index, (_, visible))| *index != chosen && *visible);
+    let visible_others = others.map(|(_, (name, _))| name.clone()).collect();
+    Sheet { name: sheets[chosen].0.clone(), others: sheets.len() - 1, visible_others, warnings }
+}
+
 /// The sheet that is meant among those with these names, of which the first ones that are visible have `true`.
 fn choose(file: &Path, sheets: &[(String, bool)], wanted: Option<&str>) -> Result<usize, Refusal> {
     let names = || sheets.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();

@@ -11,7 +11,7 @@ use super::archive::Archive;
 use super::budget::Budget;
 use super::events::{Events, value};
 use super::rows::Rows;
-use super::{Refusal, choose};
+use super::{Refusal, choose, chosen_sheet};
 use crate::audience::decoding::{Sheet, Spool};
 use crate::audience::form_trouble as trouble;
 use crate::audience::intake::RECORD_LIMIT;
@@ -40,7 +40,7 @@ pub(super) fn read<S: Read + Seek>(
     if errors > 0 {
         warnings.push(trouble::cell_errors(file, &name, errors, &of_rows, &first));
     }
-    Ok((rows.end()?, Sheet { name, others: sheets.len() - 1, warnings }))
+    Ok((rows.end()?, chosen_sheet(&sheets, chosen, warnings)))
 }
 
 type Xml<'a, S> = Events<ZipFile<'a, S>>;

@@ -9,7 +9,7 @@ use super::compound::look;
 use super::number_format::NumberFormat;
 use super::rows::Rows;
 use super::shown::shown;
-use super::{Refusal, choose};
+use super::{Refusal, choose, chosen_sheet};
 use crate::audience::decoding::{Sheet, Spool};
 use crate::audience::form_trouble as trouble;
 
@@ -65,7 +65,7 @@ fn sheet_of<S: Read + Seek>(mut book: Xls<S>, file: &Path, wanted: Option<&str>)
     if errors > 0 {
         warnings.push(trouble::cell_errors(file, &name, errors, &of_rows, &first));
     }
-    Ok((rows.end()?, Sheet { name, others: sheets.len() - 1, warnings }))
+    Ok((rows.end()?, chosen_sheet(&sheets, chosen, warnings)))
 }
 
 fn borrowed(value: &Data) -> DataRef<'_> {

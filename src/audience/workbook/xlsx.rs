@@ -15,7 +15,7 @@ use super::number_format::NumberFormat;
 use super::parts::{CellFormats, Parts, hidden_rows, look_at_texts};
 use super::rows::Rows;
 use super::shown::shown;
-use super::{Refusal, choose};
+use super::{Refusal, choose, chosen_sheet};
 use crate::audience::decoding::{Sheet, Spool};
 use crate::audience::form_trouble as trouble;
 
@@ -57,7 +57,7 @@ pub(super) fn read<S: Read + Seek>(
     if errors > 0 {
         warnings.push(trouble::cell_errors(file, &name, errors, &of_rows, &first));
     }
-    Ok((rows.end()?, Sheet { name, others: sheets.len() - 1, warnings }))
+    Ok((rows.end()?, chosen_sheet(&sheets, chosen, warnings)))
 }
 
 fn read_cells<S: Read + Seek>(book: &mut Xlsx<S>, rows: &mut Rows<'_>) -> Result<(), Refusal> {

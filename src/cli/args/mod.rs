@@ -5,6 +5,7 @@ mod check;
 mod connector;
 mod examples;
 mod gateway;
+mod init;
 mod ledger;
 mod ledger_url;
 mod outcome;
@@ -26,6 +27,7 @@ pub(super) use gateway::{
     AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TestArgs, TextArgs,
     ViberTemplatesCommand,
 };
+pub(super) use init::InitArgs;
 pub(super) use ledger::LedgerCommand;
 pub(super) use ledger_url::LedgerUrl;
 pub(super) use outcome::OutcomeArgs;
@@ -229,15 +231,6 @@ pub(super) enum Names {
     Runs,
     Gateways,
     Campaigns,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct InitArgs {
-    /// The campaign's name: small letters, digits and dashes
-    pub(super) name: String,
-    /// A list of recipients (CSV) to write the campaign for
-    #[arg(long, value_name = "LIST.csv")]
-    pub(super) from: Option<PathBuf>,
 }
 
 /// The headings of the options of `run`.

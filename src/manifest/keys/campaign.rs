@@ -99,8 +99,8 @@ static RECIPIENTS: &[Key] = &[
     Key::new("file", Shape::Line, "autumn-sale.csv")
         .doc("The recipients: a CSV file or a workbook (.xlsx, .xls, .ods) with a header, relative to this file; `{{ today }}` in its name is the date, and `\"-\"` is standard input.")
         .choice(),
-    Key::new("columns", Shape::Texts, "{ phone: \"Mobile\", first_name: \"First name\" }")
-        .doc("Names for templates, each with its column's header; other headers keep their name."),
+    Key::new("columns", Shape::Columns, "{ phone: \"Mobile\", first_name: \"First name\" }")
+        .doc("Names for templates, each with its column's header; other headers keep their name. `phone` takes several headers."),
     Key::new("region", Shape::Line, "UA")
         .doc("The ISO 3166 code of the country of national numbers; without it only international ones count."),
     Key::new("where", Shape::Line, "plan == \"gold\"")
@@ -124,6 +124,8 @@ static RECIPIENTS: &[Key] = &[
         .doc("What stands between the cells of the list: the sign, or `tab`; without it, it is found and told."),
     Key::new("sheet", Shape::Line, "Sheet1")
         .doc("The sheet of a workbook; without it the first one that is visible."),
+    Key::new("header_row", Shape::Integer { least: 1, most: 1000 }, "4")
+        .doc("The row with the headers, as a spreadsheet numbers it; what stands above it is no part of the list."),
     Key::new("run", Shape::Line, "autumn-sale@3")
         .doc("An earlier run whose people are meant, instead of a file; `state` says which of them.")
         .choice(),

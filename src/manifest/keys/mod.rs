@@ -11,6 +11,7 @@ mod channels;
 mod gateway;
 mod hint;
 mod item;
+mod list_columns;
 mod protective;
 mod schema;
 mod structure;
@@ -21,6 +22,7 @@ use channels::PRICES;
 pub(crate) use gateway::PROFILE;
 pub(crate) use hint::{is_known, meant};
 pub(crate) use item::{ChannelItem, channel_item, meant_item};
+pub(crate) use list_columns::PHONE;
 pub(crate) use schema::schema_of;
 pub use schema::{gateways_schema, schema};
 pub(crate) use structure::{check_root, check_whole};
@@ -94,6 +96,8 @@ pub(crate) enum Shape {
     Map(&'static [Key]),
     /// A map of the author's own names to constant texts.
     Texts,
+    /// A map of the author's own names to headers; `phone` may have a list of them.
+    Columns,
     /// A map of the author's own names to constant texts, or to where secrets are kept.
     Headers,
     /// One of some words, or a list of them.

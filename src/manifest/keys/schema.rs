@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::campaign::TEXT_FILE;
+use super::list_columns::MOST_PHONE_COLUMNS;
 use super::{CAMPAIGN, CHANNELS, Key, Mark, PROFILE, Shape};
 
 /// The JSON Schema (draft 2020-12) of a campaign file.
@@ -95,6 +96,14 @@ fn shape(shape: Shape) -> Map<String, Value> {
         Shape::OneOf(words) => object(json!({ "enum": words })),
         Shape::Texts => object(json!({
             "type": ["object", "null"],
+            "additionalProperties": self::shape(Shape::Template),
+        })),
+        Shape::Columns => object(json!({
+            "type": ["object", "null"],
+            "properties": { "phone": { "anyOf": [
+                self::shape(Shape::Template),
+                { "type": "array", "items": self::shape(Shape::Template), "minItems": 1, "maxItems": MOST_PHONE_COLUMNS },
+            ] } },
             "additionalProperties": self::shape(Shape::Template),
         })),
         Shape::Headers => object(json!({

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::hint::{belongs_under, hint, meant};
-use super::{Key, Mark, Shape, campaign::TEXT_FILE, channel_form, find, names, protective};
+use super::{Key, Mark, Shape, campaign::TEXT_FILE, channel_form, find, list_columns, names, protective};
 use crate::domain::Amount;
 use crate::finding::{Finding, did_you_mean, list, rules};
 use crate::manifest::report::Report;
@@ -107,6 +107,7 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
         (Shape::Or { keys, .. }, Content::Map(_)) => check_whole(entry, keys, report),
         (Shape::Or { alone, .. }, Content::Scalar(_)) => value(&Key { shape: alone.shape, ..*key }, entry, report),
         (Shape::Texts, _) if node.entries().is_some() => texts(node, report),
+        (Shape::Columns, _) if node.entries().is_some() => list_columns::columns(node, report),
         (Shape::Headers, _) if node.entries().is_some() => headers(node, report),
         (Shape::Words(words), Content::List(items)) if !items.is_empty() => {
             for item in items {
@@ -175,6 +176,7 @@ fn is_collection(shape: Shape) -> bool {
         | Shape::Each(_)
         | Shape::Or { .. }
         | Shape::Texts
+        | Shape::Columns
         | Shape::Headers
         | Shape::Properties
         | Shape::List { .. }
@@ -299,7 +301,7 @@ fn expected(shape: Shape) -> String {
         Shape::Amount => "an amount of money such as `0.80`".into(),
         Shape::OneOf(words) | Shape::Words(words) => list(words.iter().copied()),
         Shape::Map(_) | Shape::Properties => "a map of keys".into(),
-        Shape::Texts | Shape::Headers => "a map of names and texts".into(),
+        Shape::Texts | Shape::Columns | Shape::Headers => "a map of names and texts".into(),
         Shape::Each(of) => format!("a map of names, each with {}", expected(of.shape)),
         Shape::Or { alone, .. } => format!("{}, or a map of keys", expected(alone.shape)),
         Shape::List { .. } => "a list".into(),
@@ -361,15 +363,16 @@ fn headers(node: &Node, report: &mut Report) {
 }
 
 fn texts(node: &Node, report: &mut Report) {
-    for entry in node.entries().unwrap_or_default() {
-        let (problem, help) = match &entry.value.content {
-            Content::Scalar(scalar) if !scalar.is_null() => continue,
-            Content::Scalar(_) => ("has no value", "write `\"\"` if an empty text is meant"),
-            Content::List(_) | Content::Map(_) => ("must be one text", "put the value in quotes"),
-        };
-        let finding = Finding::new(&rules::WRONG_TYPE, format!("`{}` {problem}", entry.key)).help(help);
-        report.at(&entry.key_span, finding);
-    }
+    node.entries().unwrap_or_default().iter().for_each(|entry| self::text(entry, report));
+}
+
+pub(super) fn text(entry: &Entry, report: &mut Report) {
+    let (problem, help) = match &entry.value.content {
+        Content::Scalar(scalar) if !scalar.is_null() => return,
+        Content::Scalar(_) => ("has no value", "write `\"\"` if an empty text is meant"),
+        Content::List(_) | Content::Map(_) => ("must be one text", "put the value in quotes"),
+    };
+    report.at(&entry.key_span, Finding::new(&rules::WRONG_TYPE, format!("`{}` {problem}", entry.key)).help(help));
 }
 
 /// What a node is, in words.

@@ -52,7 +52,8 @@ impl Resolver<'_> {
             delimiter
         });
         let sheet = recipients.typed("sheet").map(|(name, _)| name.to_owned());
-        Some(ListForm { encoding: said(encoding)?, delimiter: said(delimiter)?, sheet })
+        let header_row = recipients.parsed("header_row");
+        Some(ListForm { encoding: said(encoding)?, delimiter: said(delimiter)?, sheet, header_row })
     }
 }
 

@@ -104,6 +104,8 @@ impl Resolver<'_> {
         let name = self.name(root, path);
         let columns = self.columns(recipients);
         self.columns.clone_from(&columns);
+        // A text calls the first of several columns with numbers by their name.
+        self.columns.dedup_by(|next, before| next.0 == before.0);
         let edition = root.entry("edition").and_then(|entry| self.text("edition".into(), entry));
         let timezone = self.timezone(root);
         self.today = self.day.date(timezone.as_deref());

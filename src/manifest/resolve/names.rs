@@ -8,6 +8,7 @@ use super::Resolver;
 use crate::domain::variable::{is_built_in, is_reserved, is_variable};
 use crate::domain::{ParseRegionError, Region};
 use crate::finding::{Finding, rules};
+use crate::manifest::keys::PHONE;
 use crate::manifest::section::Section;
 
 /// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
@@ -64,12 +65,15 @@ impl Resolver<'_> {
         let mut columns = Vec::new();
         for entry in entries {
             self.variable(&entry.key, &entry.key_span);
-            let Some(header) = entry.value.scalar().map(|scalar| scalar.text.trim()) else { continue };
-            if header.is_empty() {
-                let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` names no header", entry.key));
-                self.report.at(&entry.key_span, finding.help("write the column's header as it stands in the file"));
+            let several = entry.value.items().filter(|_| entry.key == PHONE);
+            for header in several.unwrap_or(std::slice::from_ref(&entry.value)) {
+                let Some(header) = header.scalar().map(|scalar| scalar.text.trim()) else { continue };
+                if header.is_empty() {
+                    let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` names no header", entry.key));
+                    self.report.at(&entry.key_span, finding.help("write the column's header as it stands in the file"));
+                }
+                columns.push((entry.key.clone(), header.to_owned()));
             }
-            columns.push((entry.key.clone(), header.to_owned()));
         }
         columns
     }

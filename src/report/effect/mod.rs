@@ -160,7 +160,7 @@ async fn each_person(listing: Listing<'_>, mut each: impl FnMut(Person<'_>)) -> 
     let (region, activity) = (listing.brief.region, listing.activity());
     let (allotment, arms) = (listing.brief.allotment(), listing.brief.arms());
     let reader = listing.reader()?;
-    let column = reader.header().phone();
+    let columns = reader.header().phones().clone();
     let mut rows = listing.rows(reader);
     while let Some((chunk, facts)) = rows.next().await? {
         for (recipient, facts) in chunk.iter().zip(&facts) {
@@ -171,7 +171,7 @@ async fn each_person(listing: Listing<'_>, mut each: impl FnMut(Person<'_>)) -> 
                 (None, State::Planned) => Fate::Waiting,
                 (None, _) => continue,
             };
-            if let Some(phone) = facts.phone(recipient.fields.get(column), region) {
+            if let Some(phone) = facts.phone(recipient.fields, &columns, region) {
                 each(Person { phone, variant: arms.get(allotment.variant(phone)).and_then(|arm| arm.name), fate });
             }
         }

@@ -33,7 +33,7 @@ def sound(name, data, about, header, rows, told=None, form=None, columns=None, w
     """A file and what is read of it: the header, and rows by their numbers."""
     lines = [f"about: {quoted(about)}"]
     for key, value in (form or {}).items():
-        lines.append(f"{key}: {quoted(value)}")
+        lines.append(f"{key}: {value if isinstance(value, int) else quoted(value)}")
     if columns:
         lines.append("columns: {" + ", ".join(f"{key}: {quoted(value)}" for key, value in columns.items()) + "}")
     # Half of the world's spreadsheets write semicolons, so they are not told.
@@ -52,7 +52,7 @@ def spoilt(name, data, about, rule, says, form=None, columns=None):
     """A file, the rule by which it is refused, and words that are said."""
     lines = [f"about: {quoted(about)}"]
     for key, value in (form or {}).items():
-        lines.append(f"{key}: {quoted(value)}")
+        lines.append(f"{key}: {value if isinstance(value, int) else quoted(value)}")
     if columns:
         lines.append("columns: {" + ", ".join(f"{key}: {quoted(value)}" for key, value in columns.items()) + "}")
     lines.append(f"rule: {rule}")
@@ -142,6 +142,7 @@ def dialects():
     sound("sep-and-told.csv", ("sep=,\n" + text_of(plain, ";", "\n")).encode(), "the line is wrong, and the campaign says what is right", header, rows, "a semicolon between cells", form={"delimiter": ";"})
     sound("quoted-line-breaks.csv", b'phone,address\n380501234567,"Kyiv,\nMain St, 12"\n380671234567,"Lviv"\n', "a cell of two lines", ["phone", "address"], [(2, ["380501234567", "Kyiv,\nMain St, 12"]), (3, ["380671234567", "Lviv"])])
     sound("quotes-in-quotes.csv", b'phone,name\n380501234567,"Cafe ""Sun"""\n', "doubled quotes", ["phone", "name"], [(2, ["380501234567", 'Cafe "Sun"'])])
+    sound("below-titles-told.csv", b'Clients;"of spring;\nall"\n\nphone;name\n380501234567;Olena\n', "titles and a blank line above the headers, whose row is told", ["phone", "name"], [(4, ["380501234567", "Olena"])], "the headers in row 3", form={"header_row": 3})
     sound("all-quoted.csv", b'"phone";"name"\r\n"380501234567";"O;K"\r\n', "every cell in quotes", ["phone", "name"], [(2, ["380501234567", "O;K"])], "a semicolon between cells")
     sound("blank-lines.csv", b"\n\nphone,name\n\n380501234567,Olena\n\n \n,\n380671234567,Ivan\n\n", "blank lines count, and are nobody", ["phone", "name"], [(5, ["380501234567", "Olena"]), (9, ["380671234567", "Ivan"])])
     sound("trailing-empty-columns.csv", b"phone,name,,\n380501234567,Olena,,\n380671234567,Ivan,,\n", "columns without anything behind the last one", ["phone", "name", "", ""], [(2, ["380501234567", "Olena", "", ""]), (3, ["380671234567", "Ivan", "", ""])])
@@ -395,6 +396,7 @@ def malformed():
     spoilt("nothing.csv", b"", "nothing at all", "recipients-empty", ["is empty"])
     spoilt("blank-lines-alone.csv", b"\n\n\r\n", "blank lines", "recipients-empty", ["is empty"])
     spoilt("header-alone.csv", b"phone,name\n", "nobody", "recipients-empty", ["no recipients"])
+    spoilt("no-such-header-row.csv", b"phone,name\n380501234567,Olena\n", "the headers are said to stand below the last row", "recipients-no-header", ["has no row 4"], form={"header_row": 4})
     spoilt("no-header.csv", b"380501234567,Olena\n380671234567,Ivan\n", "no row names the columns", "recipients-no-header", ["the first row holds a phone number"])
     spoilt("title.csv", b"Clients of spring,,\nphone,name,city\n380501234567,Olena,Kyiv\n", "a title stands above the header", "recipients-no-header", ["is a title"])
     spoilt("title.xlsx", book([["Clients of spring"], ["phone", "name"], [380501234567, "Олена"]]), "a title stands above the header", "recipients-no-header", ["is a title"])

@@ -1,0 +1,139 @@
+//! Where a list seems to stand in a file whose first sheet or first row is none: behind a cover sheet, or below titles.
+
+use std::io::{self, Cursor, Read, Seek};
+use std::path::Path;
+
+use super::decoding::{Decoded, RowsBelow, decode, told_before};
+use super::evidence::names_a_phone;
+use super::suggestion::{Suggestion, number_in_header, suggest};
+use crate::domain::{ListForm, Region};
+use crate::finding::{Finding, rules};
+
+/// The most sheets that are looked at besides the first.
+const MOST_SHEETS: usize = 20;
+/// The last row in which headers are looked for.
+const LAST_ROW: u32 = 30;
+/// How much of each sheet is looked at, in bytes.
+const SAMPLE: u64 = 1 << 18;
+/// A column is one of numbers whatever its header is if it has so many.
+const ENOUGH: usize = 2;
+
+/// Where a list seems to stand in its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListPlace {
+    /// The sheet, if it is another one than that which was read.
+    pub sheet: Option<String>,
+    /// The row of its headers, from 1.
+    pub header_row: u32,
+}
+
+/// Looks for a list in the first rows of a file, then in the other sheets of a workbook unless one was named. `open` gives the
+/// file from its beginning each time.
+///
+/// Nothing if the place that was read already is the likeliest one.
+pub fn find_list<S: Read + Seek + Send + 'static>(
+    open: impl Fn() -> io::Result<S>,
+    file: &Path,
+    form: &ListForm,
+    region: Option<Region>,
+) -> Option<ListPlace> {
+    let look = |sheet: Option<String>| {
+        let plain = ListForm { sheet, header_row: None, delimiter: None, ..form.clone() };
+        decode(open().ok()?, file, &plain, region).ok()
+    };
+    let first = look(form.sheet.clone())?;
+    let others = if form.sheet.is_none() { first.written().other_sheets().to_vec() } else { Vec::new() };
+    if let Some(header_row) = header_row(first, file, form) {
+        let is_known = header_row == form.header_row.unwrap_or(1);
+        return (!is_known).then_some(ListPlace { sheet: None, header_row });
+    }
+    others.into_iter().take(MOST_SHEETS).find_map(|name| {
+        let header_row = header_row(look(Some(name.clone()))?, file, form)?;
+        Some(ListPlace { sheet: Some(name), header_row })
+    })
+}
+
+/// The row that seems to hold headers: the first one that calls a column of numbers so, else the one above the first number.
+fn header_row(text: Decoded, file: &Path, form: &ListForm) -> Option<u32> {
+    let mut sample = Vec::new();
+    text.take(SAMPLE).read_to_end(&mut sample).ok()?;
+    if sample.len() as u64 == SAMPLE {
+        // The last row is not whole.
+        sample.truncate(sample.iter().rposition(|byte| *byte == b'\n')? + 1);
+    }
+    let mut likely = None;
+    for row in 1..=LAST_ROW {
+        let below = RowsBelow::new(Cursor::new(sample.as_slice()), row, file);
+        let told = Cursor::new(form.delimiter.map(told_before).unwrap_or_default());
+        let Ok(Suggestion { phone: Some(header), numbers, .. }) = suggest(told.chain(below), file) else { continue };
+        if number_in_header(&header, None).is_some() {
+            break;
+        }
+        if names_a_phone(&header) {
+            return Some(row);
+        }
+        if !header.is_empty() && numbers >= ENOUGH {
+            likely = Some(row);
+        }
+    }
+    likely
+}
+
+impl ListPlace {
+    /// Has a finding about the columns say where the list seems to stand, and what to do.
+    pub fn advise(&self, finding: &mut Finding, remedy: &str) {
+        let advice = format!("{}: {remedy}", self.words());
+        // What was advised about titles is good as well.
+        finding.help = Some(match finding.help.take() {
+            Some(help) if self.sheet.is_none() && finding.rule == &rules::RECIPIENTS_NO_HEADER => {
+                format!("{advice}; or {help}")
+            }
+            Some(help) if self.sheet.is_none() && finding.rule == &rules::RECIPIENTS_RAGGED_ROW => {
+                format!("{advice}; {help}")
+            }
+            _ => advice,
+        });
+    }
+
+    fn words(&self) -> String {
+        match (&self.sheet, self.header_row) {
+            (None, row) => format!("row {row} looks like the headers of the list"),
+            (Some(sheet), 1) => format!("the sheet `{sheet}` looks like the list"),
+            (Some(sheet), row) => format!("the sheet `{sheet}` looks like the list, with its headers in row {row}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &'static str, form: &ListForm) -> Option<u32> {
+        let place = find_list(|| Ok(Cursor::new(text.as_bytes())), Path::new("list.csv"), form, None)?;
+        assert_eq!(place.sheet, None);
+        Some(place.header_row)
+    }
+
+    #[test]
+    fn headers_below_titles_are_found() {
+        for (text, row) in [
+            ("Clients of spring\n\nphone,name\n+380501234567,Ann\n", Some(3)),
+            ("Report,,\nMade by,Olena,2026\nТелефон,name,city\n0501234567,Ann,Kyiv\n0671234567,Bo,Lviv\n", Some(3)),
+            ("Report,,\nMade by,Olena,2026\nnumber one,name,city\n0501234567,Ann,Kyiv\n0671234567,Bo,Lviv\n", Some(3)),
+            ("phone,name\n+380501234567,Ann\n", None),
+            ("Report\nManager,Olena\nPhone,+380501234567\n", None),
+            ("Report\n", None),
+            ("", None),
+        ] {
+            assert_eq!(found(text, &ListForm::default()), row, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn headers_are_found_where_a_wrong_row_was_told() {
+        let text = "Clients\nphone^name\n+380501234567^Ann, Bo\n";
+        let delimiter = crate::domain::Delimiter::new(b'^');
+        assert_eq!(found(text, &ListForm { header_row: Some(3), delimiter, ..ListForm::default() }), Some(2));
+        assert_eq!(found(text, &ListForm { header_row: Some(2), delimiter, ..ListForm::default() }), None);
+    }
+}
