@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::audience::{Number, PhoneColumns, RecordRef};
@@ -78,7 +79,10 @@ impl Recipe {
             .and_then(|places| places.of_text(&problem.text, (problem.line, problem.column), problem.length));
         let reason = match place {
             Some(place) => {
-                let (file, line, column) = (place.source.path().display(), place.line(), place.column());
+                // The reason is kept with the row and may be seen by others, whom no folder of this machine concerns.
+                let path = place.source.path();
+                let file = Path::new(path.file_name().unwrap_or(path.as_os_str())).display();
+                let (line, column) = (place.line(), place.column());
                 format!("{} ({file}:{line}:{column})", problem.message)
             }
             None => Invalid::Fails(problem.clone()).to_string(),

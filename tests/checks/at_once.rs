@@ -85,13 +85,12 @@ variants:
   b: { share: 50%, vars: { x: [1] } }
 channels:
   - smss: { signature: OlenaCo, message: \"{{ name | upperr }}\" }
-  - viber: { signature: Olena, type: txt, message: \"{% if name %}x\" }
+  - viber: { signature: Olena, message: \"{% if name %}x\" }
 ",
             &[
                 "text-syntax",
                 "unknown-channel",
                 "unknown-filter",
-                "unknown-value",
                 "unknown-value",
                 "unknown-variable",
                 "wrong-type",
@@ -120,8 +119,8 @@ fn mistakes_of_texts_and_rows_are_found_beside_each_other() {
     let folder = folder();
     let campaign = "recipients: { file: ragged.csv }
 channels:
-  - sms: { signature: OlenaCo, message: \"TODO http://shop.example {{ nme }}\" }
   - viber: { signature: Olena, message: \"{{ name | titel }}\", lifetime: 1h }
+  - sms: { signature: OlenaCo, message: \"TODO http://shop.example {{ nme }}\" }
 ";
     let expected = ["insecure-link", "recipients-ragged-row", "unfinished-text", "unknown-filter", "unknown-variable"];
     assert_eq!(rules(&folder, campaign), expected);

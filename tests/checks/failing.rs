@@ -38,7 +38,7 @@ fn failure_in_a_text_file_stands_at_its_line() {
     sale.write("sale.txt", "{{ name }},\nyour {{ discount | int }}%\n");
     let told = sale.campaign(&["check", "sale.yaml"]);
     let expected =
-        ["sale.txt:2:18", "row 5 is invalid: the cell of `discount` is not a number", "is empty, so it is no number"];
+        ["sale.txt:2:9", "row 5 is invalid: the cell of `discount` is not a number", "is empty, so it is no number"];
     for part in expected {
         assert!(told.stderr.contains(part), "no {part}: {}", told.told());
     }

@@ -97,6 +97,17 @@ impl Node {
         self.scalar().is_some_and(Scalar::is_null)
     }
 
+    /// Takes in the keys of another map that it does not have, if both are maps.
+    pub(crate) fn merge(&mut self, other: Node) {
+        let (Content::Map(own), Content::Map(others)) = (&mut self.content, other.content) else { return };
+        for entry in others {
+            match own.iter_mut().find(|known| known.key == entry.key) {
+                Some(known) => known.value.merge(entry.value),
+                None => own.push(entry),
+            }
+        }
+    }
+
     /// The bytes of all its keys and values.
     pub(crate) fn bytes(&self) -> usize {
         match &self.content {

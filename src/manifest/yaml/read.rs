@@ -170,6 +170,10 @@ impl<'s> Reader<'s, '_> {
                     }
                 };
                 self.report.at(&key.span, finding.help(help));
+                // What stands under the second one is checked too.
+                if let Some(first) = entries.iter_mut().find(|entry| entry.key == name) {
+                    first.value.merge(value);
+                }
             }
         }
     }
