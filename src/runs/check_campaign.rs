@@ -96,8 +96,9 @@ pub(super) fn findings_of(inputs: &Inputs, list: Option<&ListSurvey>, start: Run
         Some(list) => {
             let invalid = invalid_rows(&list.survey);
             // A comparison that fails with rows is reported with them, and not a second time by itself.
-            let starts =
-                |finding: &Finding| finding.place.as_ref().map(|place| (place.source.path().to_owned(), place.span.start));
+            let starts = |finding: &Finding| {
+                finding.place.as_ref().map(|place| (place.source.path().to_owned(), place.span.start))
+            };
             let failing: Vec<_> = invalid.iter().filter_map(starts).collect();
             findings.retain(|finding| {
                 finding.rule.id != "cell-is-text" || !starts(finding).is_some_and(|at| failing.contains(&at))

@@ -11,6 +11,7 @@ mod loopback;
 #[cfg(target_os = "linux")]
 mod memory;
 mod messages;
+mod mistaken;
 mod other_tables;
 mod outside;
 mod pipes;

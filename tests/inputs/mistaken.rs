@@ -1,0 +1,262 @@
+//! The mistakes of marketers in `mistaken/`: the messages of one command are enough to correct each of them.
+//!
+//! `mistaken/README.md` describes `meant.yaml`, which says what the owner meant and which words a message has to contain.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::support::Folder;
+
+/// The campaigns whose messages are not enough yet, with the reason.
+const UNCLEAR_CAMPAIGNS: [(&str, &str); 0] = [];
+/// The lists whose messages are not enough yet, with the reason.
+const UNCLEAR_LISTS: [(&str, &str); 0] = [];
+
+/// What the owner meant.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Meant {
+    about: String,
+    /// `check`, or `init` for `init --from`.
+    command: String,
+    list: Option<String>,
+    #[serde(default)]
+    findings: Vec<WantedFinding>,
+    /// The highest number of errors.
+    at_most: Option<usize>,
+    corrected: Corrected,
+    text: Option<String>,
+    max_invalid: Option<String>,
+    #[serde(default)]
+    rows: BTreeMap<u64, BTreeMap<String, String>>,
+}
+
+/// A message that the owner needs.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WantedFinding {
+    #[serde(rename = "file")]
+    _file: Option<String>,
+    #[serde(rename = "line")]
+    _line: Option<u64>,
+    severity: String,
+    meant: String,
+    says: Vec<Words>,
+}
+
+/// Words of a message, or several of which one is enough.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Words {
+    All(String),
+    Any(Vec<String>),
+}
+
+/// What the owner changes: replacements in files, or a sentence.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Corrected {
+    Files(Vec<Replacement>),
+    InWords(#[expect(dead_code, reason = "for people")] String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Replacement {
+    file: String,
+    replace: String,
+    with: String,
+}
+
+impl WantedFinding {
+    /// The words that a message lacks.
+    fn missing_in(&self, message: &str) -> Vec<String> {
+        let message = message.to_lowercase();
+        let says = |words: &String| message.contains(&words.to_lowercase());
+        let missing = self.says.iter().filter(|words| match words {
+            Words::All(words) => !says(words),
+            Words::Any(words) => !words.iter().any(says),
+        });
+        missing.map(Words::to_string).collect()
+    }
+
+    fn is_severe_enough(&self, severity: &str) -> bool {
+        self.severity != "error" || severity == "error"
+    }
+}
+
+impl std::fmt::Display for Words {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Words::All(words) => f.write_str(words),
+            Words::Any(words) => f.write_str(&words.join(" | ")),
+        }
+    }
+}
+
+/// The cases of a kind, by their names.
+fn cases(kind: &str) -> BTreeMap<String, PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/mistaken").join(kind);
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.map(|path| (path.file_name().expect("a name").to_string_lossy().into_owned(), path)).collect()
+}
+
+/// A folder with a copy of the case, and what its owner meant.
+fn open_case(case: &Path) -> (Folder, Meant) {
+    let folder = Folder::new(false);
+    copy_files(case, &folder, "");
+    let meant = fs::read_to_string(case.join("meant.yaml")).expect("a note");
+    (folder, serde_yaml::from_str(&meant).expect("a note"))
+}
+
+fn copy_files(from: &Path, folder: &Folder, within: &str) {
+    for entry in fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = format!("{within}{}", path.file_name().expect("a name").to_string_lossy());
+        if path.is_dir() {
+            fs::create_dir_all(folder.path(&name)).expect("a folder");
+            copy_files(&path, folder, &format!("{name}/"));
+        } else if name != "meant.yaml" {
+            fs::copy(&path, folder.path(&name)).expect("a copy");
+        }
+    }
+}
+
+/// The findings of `check` with their severity, message, help and place in one text each.
+fn check(folder: &Folder, file: &str) -> Vec<(String, String)> {
+    let mut command = folder.command(&["check", file, "--json"]);
+    command.env("CAMPAIGN_API_KEY", "x");
+    let checked = crate::support::Process::start(command).finish();
+    let Ok(checked) = serde_json::from_str::<Value>(&checked.stdout) else {
+        return vec![("error".to_owned(), checked.told())];
+    };
+    let findings = checked["findings"].as_array().expect("findings").iter();
+    let all = findings.map(|finding| {
+        let values = finding.as_object().expect("an object").values();
+        let words: Vec<String> = values.map(|value| value.as_str().map_or(value.to_string(), str::to_owned)).collect();
+        let place = format!("{}:{}", finding["file"].as_str().unwrap_or_default(), finding["line"]);
+        (finding["severity"].as_str().expect("a severity").to_owned(), format!("{} {place}", words.join(" ")))
+    });
+    all.collect()
+}
+
+/// The rows of a preview that differ from what the owner meant.
+fn differing_rows(folder: &Folder, file: &str, meant: &Meant) -> Vec<String> {
+    if meant.rows.is_empty() {
+        return Vec::new();
+    }
+    let mut command = folder.command(&["preview", file, "--json"]);
+    command.env("CAMPAIGN_API_KEY", "x");
+    let shown = crate::support::Process::start(command).finish();
+    let lines = shown.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let rows: BTreeMap<u64, Value> = lines.filter_map(|line| Some((line["row"].as_u64()?, line))).collect();
+    let differs = meant.rows.iter().filter_map(|(row, meant)| {
+        let shown = rows.get(row).map(|shown| shown.get("operation").cloned()).unwrap_or_default();
+        let is_meant = match (&shown, meant.get("to")) {
+            (Some(operation), Some(_)) => {
+                let operation = operation.to_string();
+                meant.values().all(|text| {
+                    let quoted = Value::from(text.as_str()).to_string();
+                    operation.contains(quoted.trim_matches('"'))
+                })
+            }
+            (None, None) => rows.contains_key(row),
+            _ => false,
+        };
+        (!is_meant).then(|| format!("row {row} is {:?} and not {meant:?}", rows.get(row)))
+    });
+    let mut differs: Vec<String> = differs.collect();
+    if rows.is_empty() {
+        differs.push(shown.told());
+    }
+    differs
+}
+
+/// What is wrong with the messages of a campaign, and with the campaign after its owner corrected it.
+fn campaign_trouble(case: &Path) -> Vec<String> {
+    let (folder, meant) = open_case(case);
+    assert_eq!((meant.command.as_str(), meant.about.is_empty()), ("check", false));
+    let found = check(&folder, "campaign.yaml");
+    let mut trouble = Vec::new();
+    for wanted in &meant.findings {
+        let severe = found.iter().filter(|(severity, _)| wanted.is_severe_enough(severity));
+        let missing = severe.map(|(_, message)| wanted.missing_in(message)).min_by_key(Vec::len);
+        match missing {
+            None => trouble.push(format!("no {} about: {}", wanted.severity, wanted.meant)),
+            Some(missing) if !missing.is_empty() => {
+                trouble.push(format!("no message has {missing:?}: {}", wanted.meant))
+            }
+            Some(_) => {}
+        }
+    }
+    let errors = found.iter().filter(|(severity, _)| severity == "error").count();
+    if meant.at_most.is_some_and(|at_most| errors > at_most) {
+        trouble.push(format!("{errors} errors, at most {:?}", meant.at_most));
+    }
+    if !trouble.is_empty() {
+        trouble.push(format!("found: {found:#?}"));
+    }
+    if let Corrected::Files(replacements) = &meant.corrected {
+        replacements.iter().for_each(|change| folder.replace(&change.file, &change.replace, &change.with));
+    }
+    trouble.extend(differing_rows(&folder, "campaign.yaml", &meant));
+    trouble
+}
+
+/// What is wrong with the messages about a list.
+fn list_trouble(case: &Path) -> Vec<String> {
+    let (folder, meant) = open_case(case);
+    assert_eq!((meant.command.as_str(), meant.about.is_empty()), ("init", false));
+    let list = meant.list.as_deref().expect("a list");
+    let mut told = folder.campaign(&["init", "spring", "--from", list]).told();
+    let mut differs = Vec::new();
+    if folder.path("spring.yaml").exists() {
+        told += &folder.campaign(&["check", "spring.yaml"]).told();
+        folder.write("templates/spring.sms.txt", &format!("{}\n", meant.text.as_deref().expect("a text")));
+        if let Some(share) = &meant.max_invalid {
+            folder.replace("spring.yaml", "recipients:\n", &format!("recipients:\n  max_invalid: {share}\n"));
+        }
+        let mut command = folder.command(&["check", "spring.yaml"]);
+        command.env("CAMPAIGN_API_KEY", "x");
+        told += &crate::support::Process::start(command).finish().told();
+        if matches!(&meant.corrected, Corrected::InWords(words) if words == "nothing") {
+            differs = differing_rows(&folder, "spring.yaml", &meant);
+        }
+    }
+    let missing = meant.findings.iter().flat_map(|wanted| wanted.missing_in(&told));
+    let mut trouble: Vec<String> = missing.map(|words| format!("nothing says `{words}`")).collect();
+    if !trouble.is_empty() {
+        trouble.push(told);
+    }
+    trouble.extend(differs);
+    trouble
+}
+
+/// Tries all cases. Those that are expected to be unclear have to be: the list of them only becomes shorter.
+fn try_all(kind: &str, unclear: &[(&str, &str)], trouble: fn(&Path) -> Vec<String>) {
+    let mut wrong = Vec::new();
+    for (name, case) in cases(kind) {
+        let trouble = trouble(&case);
+        let is_unclear = unclear.iter().any(|(unclear, _)| *unclear == name);
+        if is_unclear && trouble.is_empty() {
+            wrong.push(format!("{name} is clear now: remove it from the list"));
+        } else if !is_unclear && !trouble.is_empty() {
+            wrong.push(format!("{name}\n  {}", trouble.join("\n  ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+#[test]
+fn mistaken_campaign_can_be_corrected_from_its_messages() {
+    try_all("campaigns", &UNCLEAR_CAMPAIGNS, campaign_trouble);
+}
+
+#[test]
+fn odd_list_is_understood_or_explained() {
+    try_all("lists", &UNCLEAR_LISTS, list_trouble);
+}
