@@ -14,3 +14,10 @@ pub(crate) fn builder() -> ClientBuilder {
     PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
     Client::builder().redirect(redirect::Policy::none()).retry(retry::never()).no_proxy().referer(false)
 }
+
+/// The same for a server that is reached over plain HTTP: it does not read the certificates of the system.
+///
+/// Reading them takes most of the CPU that a short command needs.
+pub(crate) fn plain_builder() -> ClientBuilder {
+    builder().tls_certs_only([])
+}

@@ -38,6 +38,15 @@ pub struct Address {
     pub timeout: Duration,
 }
 
+impl Address {
+    /// Whether no request needs TLS: both endpoints are plain HTTP, and no proxy is used.
+    fn is_plain(&self) -> bool {
+        let plain =
+            |url: &str| url.is_empty() || url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
+        self.proxy.is_none() && plain(&self.base_url) && plain(&self.async_url)
+    }
+}
+
 /// Why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonApiError {
@@ -70,7 +79,8 @@ impl JsonApi {
         let mut headers = HeaderMap::new();
         // Without it the gateway treats a request as incorrect (contract 4.1).
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let mut builder = http_client::builder()
+        let builder = if address.is_plain() { http_client::plain_builder() } else { http_client::builder() };
+        let mut builder = builder
             .user_agent(concat!("campaign/", env!("CARGO_PKG_VERSION")))
             .default_headers(headers)
             .http1_only()

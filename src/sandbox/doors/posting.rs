@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::error::Error;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -47,8 +47,9 @@ pub enum Hooks {
 pub(super) struct Courier {
     /// For plain HTTP, to the letter.
     plain: PlainClient<HttpConnector, Body>,
-    /// For what cannot be sent as it was written; it writes some characters otherwise, as browsers do.
-    client: Client,
+    /// For TLS and for addresses that cannot be sent as written. It is built when it is first needed, because it reads the
+    /// certificates of the system.
+    other: Arc<OnceLock<Result<Client, String>>>,
     hooks: Hooks,
     names: Names,
     timeout: Duration,
@@ -60,21 +61,28 @@ pub(super) struct Courier {
 
 impl Courier {
     /// A courier who goes where he may, and waits so long for an answer.
-    pub(super) fn new(hooks: Hooks, timeout: Duration) -> Result<Self, reqwest::Error> {
+    pub(super) fn new(hooks: Hooks, timeout: Duration) -> Self {
         Self::among(Names::of_system(), hooks, timeout)
     }
 
     /// The same where names mean this.
-    fn among(names: Names, hooks: Hooks, timeout: Duration) -> Result<Self, reqwest::Error> {
-        let client = http_client::builder().http1_only().pool_max_idle_per_host(0);
-        let client = match hooks {
-            Hooks::Loopback => client.dns_resolver(Arc::new(names.clone())),
-            Hooks::Anywhere => client,
-        };
-        let client = client.build()?;
+    fn among(names: Names, hooks: Hooks, timeout: Duration) -> Self {
         // A connection for each: one that its receiver just closed would lose a try.
         let plain = PlainClient::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
-        Ok(Self { plain, client, hooks, names, timeout, receiver: None, warned: Arc::default() })
+        Self { plain, other: Arc::default(), hooks, names, timeout, receiver: None, warned: Arc::default() }
+    }
+
+    /// The client for TLS. It encodes some characters of an address as browsers do.
+    fn other_client(&self) -> Result<&Client, String> {
+        let built = self.other.get_or_init(|| {
+            let client = http_client::builder().http1_only().pool_max_idle_per_host(0);
+            let client = match self.hooks {
+                Hooks::Loopback => client.dns_resolver(Arc::new(self.names.clone())),
+                Hooks::Anywhere => client,
+            };
+            client.build().map_err(|error| format!("cannot create an HTTP client: {error}"))
+        });
+        built.as_ref().map_err(Clone::clone)
     }
 
     /// The same, who brings everything to a receiver in this process, if there is one.
@@ -110,7 +118,7 @@ impl Courier {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
         let Some((uri, host)) = as_written(&url, at, &written) else {
-            let answer = self.client.post(url).headers(headers).body(body).send().await;
+            let answer = self.other_client()?.post(url).headers(headers).body(body).send().await;
             return answer.map(|answer| answer.status().as_u16()).map_err(|error| failed(&error, error.is_connect()));
         };
         headers.insert(HOST, host);
@@ -197,7 +205,7 @@ mod tests {
             let found = if name == "shop.test" { vec![std::net::Ipv4Addr::LOCALHOST.into()] } else { Vec::new() };
             Box::pin(async move { found })
         });
-        Courier::among(names, hooks, TIMEOUT).expect("a client")
+        Courier::among(names, hooks, TIMEOUT)
     }
 
     #[tokio::test]
@@ -229,7 +237,7 @@ mod tests {
     async fn a_receiver_that_is_not_there_or_never_answers_is_told_without_its_address() {
         let deaf = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let deaf_hook = format!("http://{}/?token=secret", deaf.local_addr().expect("an address"));
-        let hasty = Courier::new(Hooks::Loopback, Duration::from_millis(50)).expect("a client");
+        let hasty = Courier::new(Hooks::Loopback, Duration::from_millis(50));
         let outcome = hasty.bring(post(&deaf_hook)).await;
         assert_eq!(outcome, PostOutcome::Failed("no answer within 0.05 s".into()));
         drop(deaf);

@@ -89,7 +89,7 @@ impl Sandbox {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, same));
         }
         let sink = Sink::open(&journal)?;
-        let courier = Courier::new(hooks, TIMEOUT).map_err(io::Error::other)?.to(receiver);
+        let courier = Courier::new(hooks, TIMEOUT).to(receiver);
         let mut doorway = Doorway::open(listen)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on `{listen}`: {error}")))?;
         let address = doorway.address();
