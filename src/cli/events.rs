@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::output::Output;
-use super::progress::Progress;
+use super::progress::{self, Progress};
 use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
 use crate::gateway::Balance;
@@ -36,9 +36,7 @@ fn wait(output: &Output, event: &delivery::DeliveryEvent) {
         // Of a single operation nothing is asked before it ends.
         delivery::DeliveryEvent::Settled { .. } | delivery::DeliveryEvent::Asking { .. } => {}
         delivery::DeliveryEvent::Warning(what) => output.note(what),
-        delivery::DeliveryEvent::Waiting { reason, time } => {
-            output.note(&format!("{reason}; the next attempt is in {}", duration(*time)));
-        }
+        delivery::DeliveryEvent::Waiting { reason, time, next } => output.note(&progress::wait(reason, *time, *next)),
         delivery::DeliveryEvent::Slow { waited, at_most } => {
             output.note(&format!("waiting {} for an answer, at most {}", duration(*waited), duration(*at_most)));
         }

@@ -9,10 +9,10 @@ use jiff::{Timestamp, Zoned};
 use serde_json::{Value, json};
 
 use super::args::ProgressForm;
-use crate::delivery::DeliveryEvent;
+use crate::delivery::{AfterWait, DeliveryEvent};
 use crate::finding::{harmless_json, one_line};
 use crate::ledger::State;
-use crate::report::{Estimate, SendingProgress, counts_line, duration, thousands};
+use crate::report::{Estimate, SendingProgress, counts_line, duration, plural, thousands};
 
 /// How often a line is written where there is no terminal.
 const LINES: Duration = Duration::from_secs(10);
@@ -120,7 +120,7 @@ fn words(event: &DeliveryEvent) -> String {
     match event {
         DeliveryEvent::Settled { .. } => String::new(),
         DeliveryEvent::Warning(what) => format!("warning: {what}"),
-        DeliveryEvent::Waiting { reason, time } => format!("waiting {}: {reason}", duration(*time)),
+        DeliveryEvent::Waiting { reason, time, next } => wait(reason, *time, *next),
         DeliveryEvent::Slow { waited, at_most } => {
             format!("waiting {} for an answer, at most {}", duration(*waited), duration(*at_most))
         }
@@ -132,6 +132,19 @@ fn words(event: &DeliveryEvent) -> String {
             thousands(*in_flight as u64),
             duration(*at_most)
         ),
+    }
+}
+
+/// A wait in words: whether a message is retried after it, or the next ones leave.
+pub(super) fn wait(reason: &str, time: Duration, next: AfterWait) -> String {
+    let time = duration(time);
+    match next {
+        AfterWait::Retry => format!("waiting {time} before the next attempt: {reason}"),
+        AfterWait::Next { in_doubt: 0 } => format!("waiting {time}: {reason}"),
+        AfterWait::Next { in_doubt } => {
+            let (messages, are) = (plural(in_doubt as u64, "message"), if in_doubt == 1 { "is" } else { "are" });
+            format!("waiting {time} before the next request: {reason}; {messages} {are} in doubt and not retried")
+        }
     }
 }
 
@@ -204,8 +217,13 @@ fn event_json(event: &DeliveryEvent) -> Value {
     match event {
         DeliveryEvent::Settled { .. } => json!({ "event": "progress" }),
         DeliveryEvent::Warning(what) => json!({ "event": "warning", "text": what }),
-        DeliveryEvent::Waiting { reason, time } => {
-            json!({ "event": "waiting", "reason": reason, "seconds": time.as_secs_f64() })
+        DeliveryEvent::Waiting { reason, time, next } => {
+            let in_doubt = match next {
+                AfterWait::Retry => 0,
+                AfterWait::Next { in_doubt } => *in_doubt,
+            };
+            let (seconds, retry) = (time.as_secs_f64(), *next == AfterWait::Retry);
+            json!({ "event": "waiting", "reason": reason, "seconds": seconds, "retry": retry, "in_doubt": in_doubt })
         }
         DeliveryEvent::Slow { waited, at_most } => {
             json!({ "event": "slow", "seconds": waited.as_secs(), "at_most": at_most.as_secs() })

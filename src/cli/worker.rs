@@ -11,12 +11,13 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::output::Output;
+use super::progress::wait;
 use super::serve::{Shutdown, bind};
 use crate::delivery::DeliveryEvent;
 use crate::door::{self, Limits, reachable};
 use crate::finding::one_line;
 use crate::metrics::Metrics;
-use crate::report::{duration, plural};
+use crate::report::plural;
 use crate::runs::{Error, Event, WorkEvent, Worker};
 use crate::web::{self, Counted, Views};
 
@@ -81,8 +82,8 @@ fn tell(output: &Output, event: WorkEvent) {
         WorkEvent::Unable { run, error } => say(output, &run, "unable", &output.explain(error).message),
         WorkEvent::Told { run, event: Event::Sending(event) } => match event {
             DeliveryEvent::Warning(what) => say(output, &run, "warning", &what),
-            DeliveryEvent::Waiting { reason, time } => {
-                say(output, &run, "waiting", &format!("{reason}; for {}", duration(time)));
+            DeliveryEvent::Waiting { reason, time, next } => {
+                say(output, &run, "waiting", &wait(&reason, time, next));
             }
             DeliveryEvent::Settled { .. }
             | DeliveryEvent::Slow { .. }

@@ -11,6 +11,7 @@ use roaring::RoaringBitmap;
 use super::bounded::{ASKS_AGAIN, Bounded, exhausted, words};
 use super::breaker::Breaker;
 use super::errors::without_numbers;
+use super::event::AfterWait;
 use super::ramp::Ramp;
 use super::retry::{Moment, Parcel, Pause, Retries, keep_doubt, parcels};
 use super::start::Conditions;
@@ -30,6 +31,8 @@ pub(super) enum Step {
         reason: String,
         /// How long.
         time: Duration,
+        /// What leaves then.
+        next: AfterWait,
     },
     /// Halve the pace; the gateway may have said how long nothing should come.
     SlowDown(Option<Duration>),
@@ -175,7 +178,7 @@ impl Course {
 
     /// What follows from an answer that is recorded, in this order.
     pub(super) fn recorded(&mut self, envelope: Envelope, piece: bool, reply: &Reply, moment: Moment) -> Vec<Step> {
-        let warning = warning(&reply.signal).filter(|_| !self.attended);
+        let warning = warning(reply).filter(|_| !self.attended);
         let mut steps: Vec<Step> = warning.map(Step::Warn).into_iter().collect();
         let question = self.grow(&envelope, piece, reply, moment.at);
         // What goes out again is there before anybody is told of a pause.
@@ -185,7 +188,11 @@ impl Course {
             Pause::For(time) => {
                 self.paused_until = Some(moment.at + time);
                 if let Signal::Unreachable(reason) | Signal::Slow { reason, .. } = &reply.signal {
-                    steps.push(Step::Pause { reason: reason.clone(), time });
+                    let next = match reply.is_unsent() {
+                        true => AfterWait::Retry,
+                        false => AfterWait::Next { in_doubt: reply.in_doubt() },
+                    };
+                    steps.push(Step::Pause { reason: reason.clone(), time, next });
                 }
                 if let Signal::Slow { retry_after, .. } = &reply.signal {
                     steps.push(Step::SlowDown(*retry_after));
@@ -231,10 +238,16 @@ impl Course {
 }
 
 /// What a person should know of an answer.
-fn warning(signal: &Signal) -> Option<String> {
-    match signal {
+fn warning(reply: &Reply) -> Option<String> {
+    match &reply.signal {
         Signal::Warn(what) | Signal::Broken(what) | Signal::Strange(what) => Some(what.clone()),
-        Signal::Slow { reason, .. } => Some(format!("the gateway asks to slow down ({reason}); the pace is halved")),
+        Signal::Slow { reason, .. } if reply.is_unsent() => {
+            Some(format!("the gateway asks to slow down ({reason}); the pace is halved"))
+        }
+        Signal::Slow { reason, .. } => Some(format!(
+            "the gateway asks to slow down ({reason}); the pace is halved; its answer does not prove that nothing was sent, so \
+             the messages of this request are in doubt and are not retried"
+        )),
         Signal::Go | Signal::Unreachable(_) | Signal::Split(_) | Signal::Stop(..) => None,
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::bounded::Bounded;
 use super::course::{Course, Halt, QueuedMessage, Step};
-use super::event::DeliveryEvent;
+use super::event::{AfterWait, DeliveryEvent};
 use super::feed::Feed;
 use super::first_messages;
 use super::flight::{Arrival, Flight, Landing, Record};
@@ -234,7 +234,7 @@ impl Engine {
         }
         match self.course.bounded((fits, self.flight.is_empty()), bound, self.began.elapsed()) {
             Bounded::GoesOn => {}
-            Bounded::Waits { reason, time } => self.pause(reason, time),
+            Bounded::Waits { reason, time } => self.pause(reason, time, AfterWait::NEXT),
             Bounded::Stops(halt) => self.call_back(halt),
         }
     }
@@ -273,7 +273,7 @@ impl Engine {
     async fn take(&mut self, step: Step, number: u32) {
         match step {
             Step::Warn(what) => (self.route.observer)(DeliveryEvent::Warning(what)),
-            Step::Pause { reason, time } => self.pause(reason, time),
+            Step::Pause { reason, time, next } => self.pause(reason, time, next),
             Step::SlowDown(wait) => {
                 self.route.gate.slow();
                 if let Err(error) = self.route.ledger.slow_down(&self.route.account.name, wait).await {
@@ -291,10 +291,10 @@ impl Engine {
     }
 
     /// Calls back what waits to leave, and tells how long nothing begins.
-    fn pause(&mut self, reason: String, time: Duration) {
+    fn pause(&mut self, reason: String, time: Duration, next: AfterWait) {
         self.flight.recall();
         if !self.flight.is_through() {
-            (self.route.observer)(DeliveryEvent::Waiting { reason, time });
+            (self.route.observer)(DeliveryEvent::Waiting { reason, time, next });
         }
     }
 

@@ -21,6 +21,8 @@ pub enum DeliveryEvent {
         reason: String,
         /// How long.
         time: Duration,
+        /// What leaves then.
+        next: AfterWait,
     },
     /// The answer to an envelope has not come for this long, and is waited for so long in all.
     Slow {
@@ -43,6 +45,23 @@ pub enum DeliveryEvent {
         /// How long that takes at most.
         at_most: Duration,
     },
+}
+
+/// What leaves after a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterWait {
+    /// Messages that were not sent leave again.
+    Retry,
+    /// The next messages leave.
+    Next {
+        /// How many messages of the last request are in doubt. They are not sent again.
+        in_doubt: usize,
+    },
+}
+
+impl AfterWait {
+    /// The next messages leave; nothing was sent before that is in doubt.
+    pub const NEXT: Self = Self::Next { in_doubt: 0 };
 }
 
 /// Somebody who is told of events.

@@ -46,7 +46,7 @@ pub use chain_times::ChainTimes;
 pub use doubt::{Doubt, patience};
 pub use engine::send;
 pub use errors::Errors;
-pub use event::{DeliveryEvent, Observer};
+pub use event::{AfterWait, DeliveryEvent, Observer};
 pub use feed::{Feed, Selection, feed, feed_shares};
 pub use frozen::FrozenInputs;
 pub use hours::{Anew, Clock, Departure, Feeding, Hours, Keeping, Passes, ZoneOf};

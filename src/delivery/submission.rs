@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::course::QueuedMessage;
-use super::event::{DeliveryEvent, Observer};
+use super::event::{AfterWait, DeliveryEvent, Observer};
 use super::gate::Gate;
 use super::hours::Hours;
 use super::slow_answers::SlowAnswers;
@@ -144,7 +144,8 @@ impl Route {
         if !wait.time.is_zero() {
             self.watchdog.enters(Waiting::Envelope(number), Step::Slot);
             if wait.time > TOLD {
-                (self.observer)(DeliveryEvent::Waiting { reason: wait.reason.words().to_owned(), time: wait.time });
+                let (reason, time) = (wait.reason.words().to_owned(), wait.time);
+                (self.observer)(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
             }
             tokio::select! {
                 biased;

@@ -56,6 +56,9 @@ pub enum Oddity {
     NegativeMsgId,
     /// A `msg_id` that another message has as well.
     RepeatedMsgId,
+    /// This HTTP status, which asks to slow down, as the answer about a message, although the profile does not name it in
+    /// `trust_status`: the message is in doubt.
+    UntrustedStatus(u16),
 }
 
 /// The outcomes on an envelope's operations, in their order, and what they mean for the run.
@@ -94,6 +97,12 @@ impl Reply {
     #[must_use]
     pub fn is_unsent(&self) -> bool {
         self.outcomes.iter().all(|outcome| matches!(outcome, Outcome::NotSent { .. }))
+    }
+
+    /// How many operations nothing is proven of.
+    #[must_use]
+    pub fn in_doubt(&self) -> usize {
+        self.outcomes.iter().filter(|outcome| matches!(outcome, Outcome::InDoubt { .. })).count()
     }
 
     /// Whether nothing is proven of any operation.

@@ -39,8 +39,12 @@ fn too_many_requests_slow_the_run_down_and_their_envelope_stays_in_doubt() {
         let gateway = Gateway::answering([Answer::Accept, Answer::status_with(status, &["Retry-After: 2"])]);
         let sale = in_envelopes_of_four().through(&gateway).write();
         let began = Instant::now();
-        sale.run(&[]).exits(4);
+        let told = sale.run(&[]).exits(4);
         assert!(began.elapsed() >= Duration::from_secs(2), "the gateway asked for two seconds");
+        told.says("are in doubt and are not retried")
+            .says(&format!("before the next request: HTTP {status}; 4 messages are in doubt and not retried"))
+            .says(&format!("after HTTP {status}, 4 messages are in doubt and not retried"))
+            .says(&format!("write `trust_status: [{status}]`"));
         assert_eq!(states(&sale), "addddaaaaa");
         what_is_done_is_never_sent_again(&gateway, &sale);
     }
@@ -50,9 +54,31 @@ fn too_many_requests_slow_the_run_down_and_their_envelope_stays_in_doubt() {
 fn a_status_that_the_provider_vouches_for_proves_that_nothing_was_sent() {
     let gateway = Gateway::answering([Answer::Accept, Answer::status_with(429, &["Retry-After: 1"])]);
     let sale = in_envelopes_of_four().through(&gateway).profile("trust_status: [429]").write();
-    sale.run(&[]).exits(0);
+    let told = sale.run(&[]).exits(0).says("before the next attempt: HTTP 429");
+    assert!(!told.stderr.contains("in doubt") && !told.stdout.contains("in doubt"), "{}", told.stderr);
     assert_eq!(states(&sale), "aaaaaaaaaa");
     assert_eq!(gateway.phones().len(), 14, "four were refused and went out again");
+}
+
+#[test]
+fn wait_event_says_whether_its_messages_are_retried() {
+    for (trusted, retry, in_doubt) in [("[]", false, 4), ("[429]", true, 0)] {
+        let gateway = Gateway::answering([Answer::Accept, Answer::status_with(429, &["Retry-After: 1"])]);
+        let sale = in_envelopes_of_four().through(&gateway).profile(&format!("trust_status: {trusted}")).write();
+        let told = sale.run(&["--progress", "json"]);
+        let events = told.stderr.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let waits: Vec<_> = events.filter(|event| event["event"] == "waiting").collect();
+        assert_eq!(waits.len(), 1, "{}", told.stderr);
+        assert_eq!((&waits[0]["retry"], &waits[0]["in_doubt"]), (&retry.into(), &in_doubt.into()));
+    }
+}
+
+#[test]
+fn last_request_that_is_slowed_down_says_that_it_is_not_retried() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::Accept, Answer::Accept, Answer::status(429)]);
+    let sale = in_envelopes_of_four().through(&gateway).write();
+    let notes = sale.run(&["--json"]).exits(4).json()["notes"].to_string();
+    assert!(notes.contains("in doubt and not retried") && notes.contains("`trust_status: [429]`"), "{notes}");
 }
 
 #[test]

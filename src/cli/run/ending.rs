@@ -355,11 +355,21 @@ fn cancelled_in(runs: &[String]) -> Option<String> {
 /// What was odd about answers that count all the same, in words.
 fn odd(oddity: Oddity, count: u64) -> String {
     let what = match oddity {
+        Oddity::UntrustedStatus(status) => return untrusted(status, count),
         Oddity::NumericRequestId => "a `request_id` that is a number and no text",
         Oddity::NegativeMsgId => "a negative `msg_id`",
         Oddity::RepeatedMsgId => "a `msg_id` that another message has already",
     };
     format!("warning: {} × the gateway gave {what}; it counts, but the provider should know", thousands(count))
+}
+
+/// Why messages are in doubt after a request to slow down, and what would have them retried.
+fn untrusted(status: u16, count: u64) -> String {
+    let messages = if count == 1 { "1 message is".to_owned() } else { format!("{} messages are", thousands(count)) };
+    format!(
+        "after HTTP {status}, {messages} in doubt and not retried. If your provider confirms that HTTP {status} means \"not \
+         executed\", write `trust_status: [{status}]` into the gateway's profile: later messages are then retried"
+    )
 }
 
 /// The arguments that send a campaign, through the gateway that was named instead of its own.

@@ -76,7 +76,17 @@ fn signals() -> Vec<Signal> {
 fn each_answer_has_its_steps() {
     let warn = |what: &str| Step::Warn(what.to_owned());
     let slow_down = || warn("the gateway asks to slow down (HTTP 429); the pace is halved");
-    let pause = |reason: &str, seconds| Step::Pause { reason: reason.into(), time: Duration::from_secs(seconds) };
+    let in_doubt = || {
+        warn(
+            "the gateway asks to slow down (HTTP 429); the pace is halved; its answer does not prove that nothing was sent, so \
+             the messages of this request are in doubt and are not retried",
+        )
+    };
+    let pause = |reason: &str, seconds, next| {
+        let time = Duration::from_secs(seconds);
+        Step::Pause { reason: reason.into(), time, next }
+    };
+    let one_in_doubt = AfterWait::Next { in_doubt: 1 };
     let again = |piece| Step::TryAgain(Parcel { operations: envelope(0..1).into_operations(), piece });
     let stop = |reason: &str| Step::Stop(Halt { reason: reason.into(), first: true });
     let seven = Duration::from_secs(7);
@@ -84,12 +94,12 @@ fn each_answer_has_its_steps() {
         (0, 0, vec![]),
         (1, 0, vec![warn("odd")]),
         (1, 4, vec![warn("odd")]),
-        (2, 3, vec![again(false), pause("refused", 1)]),
+        (2, 3, vec![again(false), pause("refused", 1, AfterWait::Retry)]),
         (3, 4, vec![warn("reset")]),
         (4, 4, vec![warn("HTTP 502")]),
-        (5, 4, vec![slow_down(), pause("HTTP 429", 1), Step::SlowDown(None)]),
-        (6, 4, vec![slow_down(), pause("HTTP 429", 7), Step::SlowDown(Some(seven))]),
-        (6, 3, vec![slow_down(), again(false), pause("HTTP 429", 7), Step::SlowDown(Some(seven))]),
+        (5, 4, vec![in_doubt(), pause("HTTP 429", 1, one_in_doubt), Step::SlowDown(None)]),
+        (6, 4, vec![in_doubt(), pause("HTTP 429", 7, one_in_doubt), Step::SlowDown(Some(seven))]),
+        (6, 3, vec![slow_down(), again(false), pause("HTTP 429", 7, AfterWait::Retry), Step::SlowDown(Some(seven))]),
         (7, 3, vec![again(true)]),
         (8, 3, vec![stop("Access denied"), again(false)]),
         (0, 2, vec![]),

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Engine, LOOK, changed};
-use crate::delivery::event::DeliveryEvent;
+use crate::delivery::event::{AfterWait, DeliveryEvent};
 use crate::delivery::hours::{Look, Passes};
 use crate::delivery::retry::Parcel;
 use crate::delivery::stop::{Interrupt, Stop, StopKind};
@@ -42,7 +42,7 @@ impl Engine {
                     return true;
                 }
                 let time = passes.hours.time_until(at);
-                (self.route.observer)(DeliveryEvent::Waiting { reason, time });
+                (self.route.observer)(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
                 self.wait_until(&passes, at).await;
             }
             // A person waits for the end of this start.

@@ -69,7 +69,15 @@ fn read_status(rules: &Rules, count: usize, status: u16, retry_after: Option<Dur
         _ if trusted => Signal::Unreachable(why.clone()),
         _ => Signal::Strange(why.clone()),
     };
-    if trusted { not_sent(count, &why, signal) } else { doubt(count, &why, signal) }
+    if trusted {
+        return not_sent(count, &why, signal);
+    }
+    let slows = matches!(signal, Signal::Slow { .. });
+    let mut reply = doubt(count, &why, signal);
+    if slows {
+        reply.oddities = vec![Oddity::UntrustedStatus(status); count];
+    }
+    reply
 }
 
 fn read_body(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> Reply {
