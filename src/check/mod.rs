@@ -9,6 +9,7 @@ mod broken_text;
 mod carried_tests;
 mod column;
 mod empty_cells;
+mod excluded;
 mod odd;
 pub mod online;
 mod opted_out_cells;
@@ -16,6 +17,7 @@ mod parallel;
 mod prepare;
 mod recipe;
 pub mod rules;
+mod sent_rows;
 mod survey;
 mod tee;
 mod timing;
@@ -24,20 +26,21 @@ mod zones;
 pub use broken_text::Damage;
 pub use column::Column;
 pub use empty_cells::EmptyCells;
+pub use excluded::{ALREADY_SENT, DUPLICATE, EXCLUDED, Excluded, HOLDOUT, MIGHT_BE_SENT};
 pub use odd::{Comparison, OddRows, OddRowsByColumn, Oddity};
 pub use opted_out_cells::{OptedOutCells, Values};
 pub use parallel::{cores, ordered};
 pub use prepare::{CompiledCampaign, Texts, Unprepared, edition, prepare, settings, text_problems};
 pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
-    against_includes, against_message, against_profile, against_texts, costly_characters, empty_cells, invalid_rows,
-    inverted_zones, landlines, list_form, notes, odd_rows, opted_out_rows, over_limits, promised_receipts, rows_within,
-    unconfirmed_replica, unfamiliar_ledger, unfilled_notice, unknown_zones, until_over, zone_column,
+    against_includes, against_message, against_profile, against_texts, changed_rows, costly_characters, empty_cells,
+    invalid_rows, inverted_zones, landlines, list_form, notes, odd_rows, opted_out_rows, over_limits,
+    promised_receipts, rows_within, unconfirmed_replica, unfamiliar_ledger, unfilled_notice, unknown_zones, until_over,
+    zone_column,
 };
+pub use sent_rows::{EarlierFate, EarlierRow, EarlierRun, ListedRow, SentRows, TextHash};
 pub(crate) use survey::sms_parts;
-pub use survey::{
-    ALREADY_SENT, CostlyRows, DUPLICATE, EXCLUDED, Excluded, First, HOLDOUT, RowsBySize, Size, Survey, Terms, survey,
-};
+pub use survey::{CostlyRows, First, RowsBySize, Size, Survey, Terms, survey};
 pub use tee::Tee;
 pub use timing::{RunStart, timing_findings};
 pub use zones::{RowClocks, Zones};

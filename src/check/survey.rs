@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::ControlFlow;
 
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringBitmap;
 
 use super::column::{Column, columns};
 use super::empty_cells::{EmptyCells, EmptyUses};
+use super::excluded::{DUPLICATE, Excluded, HOLDOUT};
 use super::odd::{Comparison, Odd, OddRowsByColumn, Watch, take_in};
 use super::opted_out_cells::OptedOutCells;
 use super::parallel::{cores, ordered};
@@ -20,20 +21,9 @@ use crate::audience::{Chunk, Number, Seen, holds_a_row};
 use crate::calendar::zone_of_country;
 use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage, costly_characters, country_of, sms_text};
 use crate::finding::Finding;
-use crate::ledger::{CANCELLED_EARLIER, CAPPED, LeftOut, NumberSet, OPTED_OUT, State, StateCounts};
+use crate::ledger::{LeftOut, State, StateCounts};
 use crate::manifest::{Brief, Duplicates, Places};
 use crate::message::{EmptyUse, EmptyUseFinder, FilledMessage, TextProblem};
-
-/// Why a row is skipped whose number has a message already.
-pub const ALREADY_SENT: &str = "already sent";
-/// Why a row is skipped whose number stands in an earlier row.
-pub const DUPLICATE: &str = "duplicate number";
-
-/// Why a row is skipped whose person is left out because of an earlier message.
-pub const EXCLUDED: &str = "excluded";
-
-/// Why a row is skipped whose person gets nothing, to compare with.
-pub const HOLDOUT: &str = "holdout";
 
 /// How many messages are kept as examples.
 const SHOWN: usize = 3;
@@ -48,35 +38,6 @@ pub struct Terms<'a> {
     pub zones: Option<&'a str>,
     /// Whether a window is on the clocks of the numbers' countries.
     pub by_country: bool,
-}
-
-/// Whom a survey leaves out, by their numbers.
-#[derive(Clone, Debug, Default)]
-pub struct Excluded {
-    /// They have a message of this campaign and edition already.
-    pub already: NumberSet,
-    /// They opted out of what it sends.
-    pub opted_out: NumberSet,
-    /// `stop --for-good` cancelled them in an earlier run of this edition.
-    pub cancelled: NumberSet,
-    /// They got as many messages lately as they may.
-    pub capped: NumberSet,
-    /// They are left out because of an earlier message.
-    pub excluded: RoaringTreemap,
-}
-
-impl Excluded {
-    /// Why a number is skipped, by the first reason that applies.
-    fn reason(&self, phone: Phone) -> Option<&'static str> {
-        match () {
-            () if self.already.contains(phone) => Some(ALREADY_SENT),
-            () if self.opted_out.contains(phone) => Some(OPTED_OUT),
-            () if self.cancelled.contains(phone) => Some(CANCELLED_EARLIER),
-            () if self.excluded.contains(phone.get()) => Some(EXCLUDED),
-            () if self.capped.contains(phone) => Some(CAPPED),
-            () => None,
-        }
-    }
 }
 
 /// What is known of all recipients before anything is sent.
@@ -356,7 +317,7 @@ impl Tally {
         let opted_out = terms.excluded.opted_out.contains(phone);
         let repeated = terms.brief.duplicates != Duplicates::Allow && !self.seen.insert(phone);
         self.everybody += u64::from(!repeated && !opted_out && !held_out);
-        if let Some(reason) = terms.excluded.reason(phone) {
+        if let Some(reason) = terms.excluded.reason(row, phone) {
             self.left_out.insert(row, State::Skipped, reason);
             return None;
         }

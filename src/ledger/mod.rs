@@ -238,6 +238,9 @@ pub trait Ledger:
     /// The numbers that have an operation in one of these runs.
     fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet>;
 
+    /// The rows of a run that have an operation; none of a purged run.
+    fn rows_sent(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
+
     /// Records what was learnt or decided about rows, unless the run was lost. One that plans a row again opens the run.
     fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership>;
 

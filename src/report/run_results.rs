@@ -4,15 +4,16 @@ use std::io::Write;
 
 use roaring::RoaringBitmap;
 
-use super::frozen_list::ListSource;
+use super::frozen_list::{FrozenList, ListSource};
 use super::layout::Style;
 use super::listing::Listing;
-use super::people;
+use super::people::{self, RowTexts};
 use super::results::{ResultsError, write_file, write_results};
 use super::run_figures::{Fold, RunFigures};
 use super::{RowRecords, Target, copies_of, is_owned, unknown_results};
-use crate::delivery::FrozenInputs;
+use crate::delivery::{FrozenInputs, compile_for_everybody, each_text};
 use crate::ledger::{Copies, Ledger, LeftOut, Run, State};
+use crate::manifest::Duplicates;
 
 /// The results of a run, or of the people of several, which can be written to any place.
 pub struct RunResults<'a> {
@@ -55,8 +56,12 @@ impl<'a> RunResults<'a> {
             parts.push(Part::open(ledger, run, is_owned(ledger, run).await?).await?);
         }
         let mut listings = Vec::with_capacity(runs.len());
+        let texts = parts.last().map(|newest| newest.frozen.clone()).filter(|frozen| {
+            // Each row of a number has a message of its own there.
+            frozen.brief.duplicates == Duplicates::Allow
+        });
         for part in &parts {
-            listings.push(part.listing(ledger, &[]).await?);
+            listings.push((part.listing(ledger, &[]).await?, part.texts(texts.as_ref()).await?));
         }
         let chosen = people::choose(listings).await?;
         for (part, only) in parts.iter_mut().zip(chosen) {
@@ -158,6 +163,25 @@ impl<'a> RunResults<'a> {
 }
 
 impl<'a> Part<'a> {
+    /// What these texts say to the rows of its list, or its own if they do not fit the list; nothing if there are none.
+    async fn texts(&self, newest: Option<&FrozenInputs>) -> Result<RowTexts, ResultsError> {
+        let Some(newest) = newest.cloned() else { return Ok(None) };
+        let (copies, own) = (self.copies.clone(), self.frozen.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            let open = || FrozenList::open(ListSource::Copies(&copies));
+            let place = copies.place().as_ref();
+            let compiled = match compile_for_everybody(&newest, (open()?, place)) {
+                Ok(compiled) => compiled,
+                Err(_) => compile_for_everybody(&own, (open()?, place))?,
+            };
+            let mut texts = Vec::new();
+            each_text(compiled, |row, _, text| texts.extend(text.map(|text| (row, text))))
+                .map_err(|finding| vec![*finding])?;
+            Ok(Some(texts))
+        });
+        read.await.map_err(|error| ResultsError::Recipients(error.to_string()))?
+    }
+
     async fn open(ledger: &dyn Ledger, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
         let copies = copies_of(ledger, run).await?;
         let frozen = FrozenInputs::of(&copies)?;

@@ -119,7 +119,8 @@ impl Session {
         let excluded = excluded(Some(ledger), inputs, &self.adapters.observer).await?;
         let cancelled = if again { CancelledBefore::default() } else { sent.cancelled(ledger).await? };
         let CancelledBefore { numbers: cancelled, runs: cancelled_in } = cancelled;
-        let excluded = Excluded { already: sent.numbers.clone(), opted_out, cancelled, capped, excluded };
+        let rows = sent.rows(ledger, listed, (&cancelled, replaced.as_ref().filter(|_| live))).await?;
+        let excluded = Excluded { already: sent.numbers.clone(), rows, opted_out, cancelled, capped, excluded };
         let surveyed = Arc::clone(listed);
         let survey = blocking(move || surveyed.survey(&excluded, Some(list))).await??;
         tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::launch::Session;
 use super::list_changes::{is_same_but, list_changes};
 use super::{Error, Inputs, List, ListSurvey, blocking};
-use crate::check::{CompiledCampaign, Tee, Texts, Unprepared, prepare};
-use crate::delivery::FrozenInputs;
+use crate::check::{CompiledCampaign, Tee};
+use crate::delivery::{FrozenInputs, compile_frozen};
 use crate::ledger::{Copies, Ledger, LedgerError, ListReader, Run};
 
 /// What changed since a run began.
@@ -103,16 +103,10 @@ pub async fn thaw(
     blocking(move || {
         let frozen = FrozenInputs::of(&copies)?;
         let list = copies.list().map_err(|error| copies.unusable(error))?;
-        let mut load = |name: &str| {
-            let found = frozen.includes.iter().find(|(include, _)| include == name);
-            found.map(|(_, source)| source.clone()).ok_or_else(|| format!("the text `{name}` is not among the copies"))
-        };
-        let texts = Texts { places: None, load: &mut load };
         let list = (BufReader::with_capacity(1 << 16, list), copies.place().as_ref());
-        let prepared =
-            prepare(&frozen.brief, list, texts, &frozen.today).map_err(|Unprepared { findings, .. }| {
-                copies.unusable(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
-            })?;
+        let prepared = compile_frozen(&frozen, list).map_err(|findings| {
+            copies.unusable(findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; "))
+        })?;
         Ok((frozen, prepared))
     })
     .await?

@@ -46,6 +46,11 @@ pub struct SentBefore {
 }
 
 impl SentAlready {
+    /// The runs of the round, oldest first.
+    pub(super) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
     /// The last run that may have sent to them.
     pub(super) fn last(&self) -> Option<&Run> {
         self.runs.last()

@@ -200,11 +200,22 @@ impl Inputs {
             return Err(Error::Storage(error.to_string()));
         }
         let ((survey, includes, delimiter), sha256) = surveyed?;
+        if excluded.rows.as_ref().is_some_and(|rows| rows.sha256 != sha256) {
+            return Err(self.changed_meanwhile());
+        }
         self.refuse_full_sheet(survey.last_row)?;
         let form = written.told(delimiter);
         self.decoded.tell(form.clone());
         let of_files = [written.warnings(), &warnings].concat();
         Ok(ListSurvey { survey, includes, sha256, form, of_files })
+    }
+
+    /// That the list is another one than a moment ago, so that nobody knows which of its rows have a message.
+    pub(super) fn changed_meanwhile(&self) -> Error {
+        Error::Input(format!(
+            "the recipients `{}` changed while they were read; run the command again",
+            self.campaign.recipients
+        ))
     }
 
     /// Refuses a list whose results no sheet of a workbook holds, before anything is sent.
@@ -248,7 +259,7 @@ impl Inputs {
         findings
     }
 
-    fn unreadable(&self, error: &std::io::Error) -> Error {
+    pub(super) fn unreadable(&self, error: &std::io::Error) -> Error {
         Error::Input(format!("the recipients `{}` cannot be read: {error}", self.campaign.recipients))
     }
 
@@ -265,7 +276,7 @@ impl Inputs {
         self.with_texts(|texts| text_problems(&self.campaign.brief, texts, &self.today))
     }
 
-    fn prepare<R: Read>(&self, input: R) -> Result<CompiledCampaign<R>, Error> {
+    pub(super) fn prepare<R: Read>(&self, input: R) -> Result<CompiledCampaign<R>, Error> {
         let prepared = self.prepare_brief(&self.campaign.brief, input);
         prepared.map_err(|unprepared| Error::Findings(self.with_likely_place(self.with_rows(unprepared))))
     }

@@ -9,8 +9,8 @@ use super::inputs::Includes;
 use super::{Error, Event, Inputs, Observer, already_sent, blocking, capped, opted_out};
 use crate::check::online::Cost;
 use crate::check::{
-    Excluded, RunStart, Survey, costly_characters, empty_cells, inverted_zones, landlines, odd_rows, opted_out_rows,
-    over_limits, rows_within, timing_findings, unknown_zones,
+    Excluded, RunStart, Survey, changed_rows, costly_characters, empty_cells, inverted_zones, landlines, odd_rows,
+    opted_out_rows, over_limits, rows_within, timing_findings, unknown_zones,
 };
 use crate::finding::Finding;
 use crate::ledger::Ledger;
@@ -45,6 +45,7 @@ impl ListSurvey {
     #[must_use]
     pub fn warnings(&self, inputs: &Inputs, start: RunStart) -> Vec<Finding> {
         let mut findings = self.of_files.clone();
+        findings.extend(changed_rows(&self.survey));
         findings.extend(opted_out_rows(&self.survey, &inputs.campaign.brief));
         findings.extend(rows_within(&self.survey));
         findings.extend(landlines(&self.survey));
@@ -80,8 +81,10 @@ pub async fn survey_list(
     let excluded = match ledger {
         Some(ledger) => {
             let sent = already_sent(ledger, inputs, &edition).await?;
+            let cancelled = sent.cancelled(ledger).await?.numbers;
             Excluded {
-                cancelled: sent.cancelled(ledger).await?.numbers,
+                rows: sent.rows(ledger, inputs, (&cancelled, None)).await?,
+                cancelled,
                 already: sent.numbers,
                 opted_out: opted_out(ledger, inputs).await?.numbers,
                 capped: capped(ledger, inputs).await?,

@@ -71,6 +71,7 @@ mod schedule_damage;
 mod schedule_refusal;
 mod send;
 mod sender;
+mod sent_rows;
 mod shared;
 mod single;
 mod skip_record;

@@ -1,6 +1,7 @@
 //! Sending rows of a run again that were rejected, not sent or failed, as new messages with identifiers of their own.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,8 +14,10 @@ use super::launch::{Preparation, RetryScope, RunToSend, Session};
 use super::plan::check_profile;
 use super::poll::TIMEOUT;
 use super::profiles::refuse_other_reach;
+use super::sent_rows::{GuardedNumbers, sent_rows};
 use super::stop::cancelled;
-use super::{Connection, Error, Event, opted_out, person};
+use super::{Connection, Error, Event, List, opted_out, person};
+use crate::check::Excluded;
 use crate::delivery::{ChainTimes, Fate, Pending, Poller, SingleKind, Snapshot};
 use crate::domain::{Outcome, Phone, Row, Status};
 use crate::failpoint;
@@ -104,13 +107,15 @@ impl Session {
         let snapshot = Snapshot::read(ledger, &run, false).await?;
         let refused = self.refused(&run, &snapshot).await?.into_iter().filter(|row| row.says(scope.error.as_deref()));
         let (rows, others): (Vec<RefusedRow>, Vec<RefusedRow>) = refused.partition(|row| row.is_in(&scope.states));
-        let mut guarded = self.guarded_elsewhere(&run, &runs).await?;
-        guarded |= NumberSet::new(self.suppressed().await?, None);
+        let elsewhere = self.guarded_elsewhere(&run, &runs).await?;
+        let mut guarded = NumberSet::new(self.suppressed().await?, None);
         guarded |= opted_out(ledger, self.inputs()).await?.numbers;
         // A row that an earlier retry skipped is never sent: the ledger keeps it left out.
         let skipped = snapshot.left_out.rows();
-        let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) =
-            rows.into_iter().partition(|row| guarded.contains(row.phone) || skipped.contains(row.row.get()));
+        let is_guarded = |row: &RefusedRow| {
+            elsewhere.contains(row.row, row.phone) || guarded.contains(row.phone) || skipped.contains(row.row.get())
+        };
+        let (guarded, rows): (Vec<RefusedRow>, Vec<RefusedRow>) = rows.into_iter().partition(is_guarded);
         let mut left_out = RetryLeftOut { guarded: guarded.len() as u64, ..RetryLeftOut::default() };
         if let Some(profile) = self.inputs().destination.profile() {
             refuse_other_reach(&run, profile)?;
@@ -302,18 +307,31 @@ impl Session {
 
     /// Recipients who got a message of the same campaign and edition by another run meanwhile, or whom `stop --for-good`
     /// cancelled there.
-    async fn guarded_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<NumberSet, Error> {
+    async fn guarded_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<GuardedElsewhere, Error> {
         let same = |other: &&Run| {
             other.edition == run.edition
                 && run.shares_recipients(other)
                 && other.round >= run.round
                 && other.key != run.key
         };
-        let others: Vec<&Run> = runs.iter().filter(same).collect();
+        let others: Vec<Run> = runs.iter().filter(same).cloned().collect();
         let ledger = self.adapters.ledger.as_ref();
         let keys: Vec<RunId> = others.iter().map(|other| other.key).collect();
-        let mut numbers = ledger.numbers_sent_to(&keys).await?;
-        numbers |= cancelled_in(ledger, others).await?.numbers;
-        Ok(numbers)
+        let sent = ledger.numbers_sent_to(&keys).await?;
+        let cancelled = cancelled_in(ledger, &others).await?.numbers;
+        // The rows of the retry are those of the run's own list, whatever becomes of the user's list meanwhile.
+        let listed = Arc::new(self.inputs().with_list(List::Copies(ledger.copies(run).await?)));
+        let numbers = GuardedNumbers { sent: &sent, cancelled: &cancelled };
+        let rows = sent_rows(ledger, &listed, &others, numbers).await?;
+        Ok(GuardedElsewhere(Excluded { already: sent, rows, cancelled, ..Excluded::default() }))
+    }
+}
+
+/// What other runs of the edition sent or cancelled meanwhile.
+struct GuardedElsewhere(Excluded);
+
+impl GuardedElsewhere {
+    fn contains(&self, row: Row, phone: Phone) -> bool {
+        self.0.reason(row, phone).is_some()
     }
 }

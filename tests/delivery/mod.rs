@@ -6,4 +6,5 @@ mod operations;
 mod outcome;
 mod pauses;
 mod rounds;
+mod rows_of_a_number;
 mod wire;

@@ -195,3 +195,21 @@ fn recipients_of_a_purged_run_stay_cancelled_in_its_edition() {
     sale.run(&["--again", "4"]).exits(0).says("4 accepted");
     assert_eq!(gateway.phones().len(), 5);
 }
+
+#[test]
+fn rows_of_a_purged_number_are_skipped_where_a_number_has_several() {
+    let later = Later::new();
+    let gateway = Gateway::accepting();
+    let draft = |names: &str| {
+        let rows: String = names.chars().map(|name| format!("{},{name}\n", number(2))).collect();
+        let list = format!("phone,name\n{rows}{},Z\n", number(3));
+        campaign().with_list(&list).recipients("duplicates: allow").top("edition: one").through(&gateway)
+    };
+    let sale = draft("AB").write();
+    sale.run(&["--rows", "2-3"]).exits(0);
+    sale.run(&["--rows", "4"]).exits(0);
+    assert_eq!(told(&later.purge(&sale).exits(0)).0, ["sale@1"]);
+    draft("ABC").rewrite(&sale);
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones().len(), 3, "nothing shows which rows have the messages");
+}

@@ -8,6 +8,7 @@ mod balance_too_low;
 mod batch_limit;
 mod broken_link;
 mod cell_is_text;
+mod changed_row;
 mod closed_window;
 mod code_for_all;
 mod codes_only;
@@ -76,6 +77,7 @@ use crate::finding::{Finding, Rule, rules};
 use crate::manifest::{Campaign, Profile};
 
 pub(super) use balance_too_low::judge as balance_too_low;
+pub use changed_row::changed_rows;
 pub use costly_character::costly_characters;
 pub(super) use duplicate_number::judge as duplicate_number;
 pub use empty_cell::empty_cells;
@@ -157,6 +159,7 @@ static TEXTS: &[&Rule] = &[
 
 /// Those that judge people and what they get.
 static PEOPLE: &[&Rule] = &[
+    &changed_row::RULE,
     &costly_character::RULE,
     &duplicate_number::RULE,
     &empty_cell::RULE,

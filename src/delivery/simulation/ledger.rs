@@ -320,6 +320,10 @@ impl Ledger for ProcessLedger {
         })
     }
 
+    fn rows_sent(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async move { self.read(|contents| contents.book(run).map(|book| book.rows_sent())).await.flatten() })
+    }
+
     fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
         Box::pin(async move { self.write(|disk, now| disk.contents.record(now, lease, events)).await })
     }

@@ -14,6 +14,8 @@ pub(super) async fn the_guard_knows_every_number_that_may_have_a_message<L: Ledg
     let numbers = scene.ledger.numbers_sent_to(&[scene.run.key]).await.unwrap();
     let guarded: Vec<u32> = (2..=7).filter(|&row| numbers.contains(phone(row))).collect();
     assert_eq!(guarded, [2, 4, 6, 7], "accepted, in doubt, and an intent without an answer");
+    let rows = scene.ledger.rows_sent(scene.run.key).await.unwrap();
+    assert_eq!(rows.iter().collect::<Vec<_>>(), guarded, "the rows that have them");
 }
 
 pub(super) async fn the_guard_knows_what_was_learnt_and_decided<L: Ledger>(scene: Scene<L>) {
@@ -26,6 +28,8 @@ pub(super) async fn the_guard_knows_what_was_learnt_and_decided<L: Ledger>(scene
     assert_eq!(scene.guarded().await, [2, 3], "proof wins over a decision");
     scene.record(scene.mine, vec![event(3, 1, again())]).await;
     assert_eq!(scene.guarded().await, [2, 3], "an order to send again undoes no doubt");
+    let rows = scene.ledger.rows_sent(scene.run.key).await.unwrap();
+    assert_eq!(rows.iter().collect::<Vec<_>>(), [2, 3]);
     scene.begin(2, scene.mine).await;
     scene.settle(2, [rejected(), not_sent()]).await;
     assert_eq!(scene.guarded().await, [2, 3], "and rows that were refused have nothing");

@@ -301,6 +301,10 @@ impl Ledger for MemoryLedger {
         self.look(move |contents| contents.numbers_sent_to(runs))
     }
 
+    fn rows_sent(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        self.look(move |contents| contents.book(run).map(|book| book.rows_sent()).unwrap_or_default())
+    }
+
     fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
         self.change(move |contents, now| contents.record(now, lease, events))
     }

@@ -167,11 +167,20 @@ impl Book {
     }
 
     pub(super) fn guard(&self) -> RoaringTreemap {
+        self.whole_guard().numbers()
+    }
+
+    /// The rows that have an operation.
+    pub(crate) fn rows_sent(&self) -> RoaringBitmap {
+        self.whole_guard().rows()
+    }
+
+    fn whole_guard(&self) -> Guard {
         let book = self.known();
         let mut guard = Guard::new(book.events.clone().into());
         book.envelopes.values().for_each(|envelope| guard.add(envelope));
         book.receipts.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
-        guard.numbers()
+        guard
     }
 
     /// What it has used of its edition's budget.

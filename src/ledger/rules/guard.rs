@@ -1,6 +1,6 @@
 //! Whom the guard skips: every number that has a message of a run, or may have one.
 
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 use rustc_hash::FxHashMap;
 
 use crate::domain::{Addressee, Row};
@@ -12,12 +12,13 @@ pub(in crate::ledger) struct Guard {
     /// The attempts of the rows that have events, or no message so far: what is learnt counts over all of them.
     attempts: FxHashMap<Row, (Addressee, Vec<Attempt>)>,
     numbers: RoaringTreemap,
+    rows: RoaringBitmap,
 }
 
 impl Guard {
     /// The guard of a run about whose rows these events are known.
     pub(in crate::ledger) fn new(events: RowEvents) -> Self {
-        Self { events, attempts: FxHashMap::default(), numbers: RoaringTreemap::new() }
+        Self { events, attempts: FxHashMap::default(), numbers: RoaringTreemap::new(), rows: RoaringBitmap::new() }
     }
 
     /// Looks at an envelope.
@@ -27,7 +28,7 @@ impl Guard {
             // Whoever has the run by now: an intent alone may have gone out.
             let attempt = Activity::Idle.attempt((envelope.envelope, envelope.chain(sent)), outcome);
             if !self.events.concern(sent.row) && self.events.has_message(sent.row, &[attempt], &[]) {
-                self.numbers.insert(sent.to.get());
+                self.take(sent.row, sent.to);
             } else {
                 let (_, attempts) = self.attempts.entry(sent.row).or_insert((sent.to, Vec::new()));
                 attempts.push(attempt);
@@ -37,18 +38,35 @@ impl Guard {
 
     /// Looks at the receipts of a row, after all envelopes.
     pub(in crate::ledger) fn tell(&mut self, row: Row, receipts: &[KeptReceipt]) {
-        if let Some((to, attempts)) = self.attempts.get(&row)
-            && self.events.has_message(row, attempts, receipts)
-        {
-            self.numbers.insert(to.get());
+        let known = self.attempts.get(&row).filter(|(_, attempts)| self.events.has_message(row, attempts, receipts));
+        if let Some((to, _)) = known {
+            self.take(row, *to);
         }
+    }
+
+    fn take(&mut self, row: Row, to: Addressee) {
+        self.numbers.insert(to.get());
+        self.rows.insert(row.get());
     }
 
     /// The numbers that are skipped.
     pub(in crate::ledger) fn numbers(self) -> RoaringTreemap {
-        let Self { events, attempts, mut numbers } = self;
-        let sent_to = attempts.iter().filter(|(row, (_, attempts))| events.has_message(**row, attempts, &[]));
-        numbers.extend(sent_to.map(|(_, (to, _))| to.get()));
-        numbers
+        self.end().0
+    }
+
+    /// The rows that have a message, or might have one.
+    pub(in crate::ledger) fn rows(self) -> RoaringBitmap {
+        self.end().1
+    }
+
+    fn end(self) -> (RoaringTreemap, RoaringBitmap) {
+        let Self { events, attempts, mut numbers, mut rows } = self;
+        for (row, (to, attempts)) in &attempts {
+            if events.has_message(*row, attempts, &[]) {
+                numbers.insert(to.get());
+                rows.insert(row.get());
+            }
+        }
+        (numbers, rows)
     }
 }

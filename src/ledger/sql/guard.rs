@@ -1,7 +1,7 @@
 //! Whom the guard skips: a query over all that is known of some runs.
 
 use futures_util::TryStreamExt as _;
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::change::Failure;
 use super::dialect::Connection;
@@ -24,6 +24,16 @@ pub(super) async fn numbers_sent_to(reader: &mut Connection, runs: &[RunId]) -> 
 
 /// The numbers that have an operation in a run, by its envelopes.
 pub(super) async fn sent_to(reader: &mut Connection, run: RunId) -> Result<RoaringTreemap, Failure> {
+    Ok(guard(reader, run).await?.numbers())
+}
+
+/// The rows that have an operation in a run, by its envelopes.
+pub(super) async fn rows_sent(reader: &mut Connection, run: RunId) -> Result<RoaringBitmap, Failure> {
+    Ok(guard(reader, run).await?.rows())
+}
+
+/// What the guard knows of a run by its envelopes and receipts.
+async fn guard(reader: &mut Connection, run: RunId) -> Result<Guard, Failure> {
     let mut guard = Guard::new(events::read(&mut *reader, run).await?.into());
     let mut rows = query(WHOLE).bind(run.0).bind(1_i64).bind(i64::from(u32::MAX)).fetch(&mut *reader);
     while let Some(row) = rows.try_next().await? {
@@ -34,5 +44,5 @@ pub(super) async fn sent_to(reader: &mut Connection, run: RunId) -> Result<Roari
     while let Some(stretch) = told.try_next().await? {
         stretch.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
     }
-    Ok(guard.numbers())
+    Ok(guard)
 }

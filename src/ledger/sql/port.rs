@@ -214,6 +214,10 @@ impl Ledger for Adapter {
         Box::pin(async move { look!(self, guard::numbers_sent_to, runs) })
     }
 
+    fn rows_sent(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async move { look!(self, guard::rows_sent, run) })
+    }
+
     fn record(&self, lease: Lease, mut events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
         if !self.keeps_chains() {
             events.iter_mut().for_each(rewrite_event);

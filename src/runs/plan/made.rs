@@ -87,19 +87,20 @@ impl MadePlan {
 /// Looks at the list of a campaign, to everybody of it `again` or to who has no message yet.
 pub(super) async fn surveyed(adapters: &Adapters, inputs: &Arc<Inputs>, again: bool) -> Result<ListSurvey, Error> {
     let ledger = adapters.ledger.as_ref();
-    let (already, cancelled) = match again {
+    let (already, cancelled, rows) = match again {
         true => Default::default(),
         false => {
             let edition = TodaysTexts::of(inputs).await?.edition;
             let sent = already_sent(ledger, inputs, &edition).await?;
             let cancelled = sent.cancelled(ledger).await?.numbers;
-            (sent.numbers, cancelled)
+            let rows = sent.rows(ledger, inputs, (&cancelled, None)).await?;
+            (sent.numbers, cancelled, rows)
         }
     };
     let opted_out = opted_out(ledger, inputs).await?.numbers;
     let capped = capped(ledger, inputs).await?;
     let excluded = excluded(Some(ledger), inputs, &adapters.observer).await?;
-    let excluded = Excluded { already, opted_out, cancelled, capped, excluded };
+    let excluded = Excluded { already, rows, opted_out, cancelled, capped, excluded };
     let inputs = Arc::clone(inputs);
     blocking(move || inputs.survey(&excluded, None)).await?
 }

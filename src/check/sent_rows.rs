@@ -1,0 +1,275 @@
+//! The guard of campaigns with `duplicates: allow`: which rows of a list have a message of an earlier run. Pure.
+//!
+//! A number can stand in several rows there, so a number with a message does not exclude its other rows. A row is known again by
+//! its number and its text: row numbers and other columns can change between two lists. The text is what the earlier run
+//! would say to the row, so a new wording does not make a new row.
+
+use std::ops::Range;
+
+use roaring::RoaringBitmap;
+
+use super::excluded::{ALREADY_SENT, MIGHT_BE_SENT};
+use crate::domain::{Phone, Row};
+use crate::ledger::NumberSet;
+
+/// The hash of what a row is told, without its number and its identifier.
+pub type TextHash = [u8; 8];
+
+/// What an earlier run did about a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlierFate {
+    /// The row has a message, or might have one.
+    Sent,
+    /// `stop --for-good` cancelled it.
+    Cancelled,
+    /// Nothing was sent to it.
+    NotSent,
+}
+
+/// A row of the list of an earlier run.
+#[derive(Clone, Copy, Debug)]
+pub struct EarlierRow {
+    /// Its number.
+    pub phone: Phone,
+    /// Its text; nothing if it cannot be filled now.
+    pub text: Option<TextHash>,
+    /// What became of it.
+    pub fate: EarlierFate,
+}
+
+/// A row of the list as it is now.
+#[derive(Clone, Copy, Debug)]
+pub struct ListedRow {
+    /// Its number.
+    pub phone: Phone,
+    /// What the earlier run would say to it; nothing if it cannot say anything.
+    pub text: Option<TextHash>,
+    /// The row.
+    pub row: Row,
+}
+
+/// What is known of an earlier run.
+#[derive(Debug, Default)]
+pub struct EarlierRun {
+    /// The rows of its list, as far as the list can be read.
+    pub rows: Vec<EarlierRow>,
+    /// The numbers that have a message of it, or might have one.
+    pub sent: NumberSet,
+    /// The numbers that `stop --for-good` cancelled in it.
+    pub cancelled: NumberSet,
+}
+
+/// Which rows of a list have a message of an earlier run.
+#[derive(Clone, Debug, Default)]
+pub struct SentRows {
+    /// The SHA-256 of the list that was judged, in hexadecimal.
+    pub sha256: String,
+    /// All rows that were judged.
+    judged: RoaringBitmap,
+    sent: RoaringBitmap,
+    unclear: RoaringBitmap,
+    cancelled: RoaringBitmap,
+}
+
+impl SentRows {
+    /// The rows of the list with this SHA-256, none of which is judged yet.
+    #[must_use]
+    pub fn of(sha256: String) -> Self {
+        Self { sha256, ..Self::default() }
+    }
+
+    /// Why a row is skipped whose number has a message; nothing if the row has none.
+    pub(super) fn reason(&self, row: Row) -> Option<&'static str> {
+        let row = row.get();
+        match () {
+            () if self.sent.contains(row) => Some(ALREADY_SENT),
+            () if self.unclear.contains(row) || !self.judged.contains(row) => Some(MIGHT_BE_SENT),
+            () => None,
+        }
+    }
+
+    /// Whether a row is cancelled whose number `stop --for-good` cancelled.
+    pub(super) fn is_cancelled(&self, row: Row) -> bool {
+        self.cancelled.contains(row.get()) || !self.judged.contains(row.get())
+    }
+
+    /// Judges the rows of a list by an earlier run. Both are put in order for that.
+    pub fn judge(&mut self, mut run: EarlierRun, listed: &mut [ListedRow]) {
+        listed.sort_unstable_by_key(|listed| (listed.phone, listed.text));
+        run.rows.sort_unstable_by_key(|earlier| (earlier.phone, earlier.text));
+        for of_number in listed.chunk_by(|one, other| one.phone == other.phone) {
+            let Some(phone) = of_number.first().map(|listed| listed.phone) else { continue };
+            let earlier = &run.rows[range(&run.rows, |earlier| earlier.phone.cmp(&phone))];
+            let has = |fate| earlier.iter().any(|earlier| earlier.fate == fate);
+            // The list of the run does not show which row it was: the run was purged, or its copies are damaged.
+            let lost = Lost {
+                sent: run.sent.contains(phone) && !has(EarlierFate::Sent),
+                cancelled: run.cancelled.contains(phone) && !has(EarlierFate::Cancelled),
+            };
+            self.judge_number(earlier, of_number, lost);
+        }
+    }
+
+    /// Judges the rows of a number.
+    fn judge_number(&mut self, earlier: &[EarlierRow], listed: &[ListedRow], lost: Lost) {
+        let same_text = |text: TextHash| range(listed, |listed| listed.text.cmp(&Some(text))).len();
+        let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
+        // A row with a message that is not in the list any more was removed or changed: any row without a counterpart can be it.
+        let is_gone = |fate| {
+            let gone = |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > same_text(text));
+            texts.iter().filter(gone).any(|rows| rows.iter().any(|earlier| earlier.fate == fate))
+        };
+        let unclear = lost.sent || is_gone(EarlierFate::Sent);
+        let cancelled = lost.cancelled || is_gone(EarlierFate::Cancelled);
+        for rows in listed.chunk_by(|one, other| one.text == other.text) {
+            let text = rows.first().and_then(|listed| listed.text);
+            let known = text.map_or(&[][..], |text| &earlier[range(earlier, |earlier| earlier.text.cmp(&Some(text)))]);
+            let has = |fate| known.iter().any(|earlier| earlier.fate == fate);
+            // More rows than before say the same: one of them can be a changed row.
+            let is_known = !known.is_empty() && rows.len() <= known.len();
+            let numbers = || rows.iter().map(|listed| listed.row.get());
+            self.judged.extend(numbers());
+            match () {
+                () if has(EarlierFate::Sent) => self.sent.extend(numbers()),
+                () if has(EarlierFate::Cancelled) => self.cancelled.extend(numbers()),
+                () if is_known && !lost.sent && !lost.cancelled => {}
+                () if unclear => self.unclear.extend(numbers()),
+                () if cancelled => self.cancelled.extend(numbers()),
+                () => {}
+            }
+        }
+    }
+}
+
+/// Whether an earlier run has a message for a number, or cancelled it, without a row in its list that shows it.
+#[derive(Clone, Copy)]
+struct Lost {
+    sent: bool,
+    cancelled: bool,
+}
+
+/// Where the equal elements of a sorted slice are.
+fn range<T>(sorted: &[T], compare: impl Fn(&T) -> std::cmp::Ordering) -> Range<usize> {
+    let start = sorted.partition_point(|element| compare(element).is_lt());
+    start..start + sorted[start..].partition_point(|element| compare(element).is_eq())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phone(last: u64) -> Phone {
+        Phone::new(380_501_234_560 + last).unwrap()
+    }
+
+    fn text(letter: char) -> TextHash {
+        [letter as u8; 8]
+    }
+
+    /// A run with these rows of one number, an upper-case letter for a row that was sent, `-` before one that was cancelled.
+    fn run(rows: &str) -> EarlierRun {
+        let (mut earlier, mut cancelled) = (EarlierRun::default(), false);
+        for letter in rows.chars() {
+            if letter == '-' {
+                cancelled = true;
+                continue;
+            }
+            let fate = match (std::mem::take(&mut cancelled), letter.is_ascii_uppercase()) {
+                (true, _) => EarlierFate::Cancelled,
+                (false, true) => EarlierFate::Sent,
+                (false, false) => EarlierFate::NotSent,
+            };
+            // `Z` is a row that was sent, and whose text cannot be filled any more.
+            let text = (letter != 'Z').then(|| text(letter.to_ascii_lowercase()));
+            earlier.rows.push(EarlierRow { phone: phone(1), text, fate });
+        }
+        let set = |has: bool| NumberSet::new(has.then_some(phone(1).get()).into_iter().collect(), None);
+        let has = |fate| earlier.rows.iter().any(|earlier| earlier.fate == fate);
+        (earlier.sent, earlier.cancelled) = (set(has(EarlierFate::Sent)), set(has(EarlierFate::Cancelled)));
+        earlier
+    }
+
+    /// The verdicts about a list of one number: sent, might be sent (`?`), cancelled or to be sent (`+`).
+    fn verdicts(runs: Vec<EarlierRun>, list: &str) -> String {
+        let mut sent = SentRows::default();
+        for run in runs {
+            let listed = list.chars().zip(2..).map(|(letter, row)| ListedRow {
+                phone: phone(1),
+                text: (letter != '!').then(|| text(letter)),
+                row: Row::new(row),
+            });
+            sent.judge(run, &mut listed.collect::<Vec<_>>());
+        }
+        let verdict = |row| match (sent.reason(Row::new(row)), sent.is_cancelled(Row::new(row))) {
+            (Some(ALREADY_SENT), _) => 's',
+            (Some(_), _) => '?',
+            (None, true) => 'c',
+            (None, false) => '+',
+        };
+        (2..).take(list.len()).map(verdict).collect()
+    }
+
+    #[test]
+    fn row_is_known_by_its_text_and_doubt_skips_it() {
+        for (earlier, list, expected) in [
+            // Added, in any order.
+            ("AB", "abc", "ss+"),
+            ("AB", "cba", "+ss"),
+            // Not sent before, whatever became of the others.
+            ("Ab", "ab", "s+"),
+            ("Ab", "b", "+"),
+            ("Ab", "bc", "+?"),
+            // Changed, or removed and another added.
+            ("AB", "ax", "s?"),
+            ("A", "x", "?"),
+            ("A", "xy", "??"),
+            // The same text is not sent twice.
+            ("A", "aa", "ss"),
+            ("AA", "ab", "s?"),
+            ("AA", "aab", "ss+"),
+            ("Aa", "aa", "ss"),
+            ("Ab", "abb", "s++"),
+            ("AB", "abb", "sss"),
+            ("Abc", "bb", "??"),
+            // What the earlier texts cannot be made of.
+            ("A", "a!", "s+"),
+            ("A", "!", "?"),
+            ("AZ", "ab", "s?"),
+            ("AZ", "a!", "s?"),
+            // Cancelled rows stay cancelled, and their number gets what is new.
+            ("A-b", "abc", "sc+"),
+            ("A-b", "ax", "sc"),
+            ("-a", "x", "c"),
+        ] {
+            assert_eq!(verdicts(vec![run(earlier)], list), expected, "{earlier} then {list}");
+        }
+    }
+
+    #[test]
+    fn each_earlier_run_can_exclude_a_row() {
+        assert_eq!(verdicts(vec![run("Ab"), run("aB")], "abc"), "ss+");
+        assert_eq!(verdicts(vec![run("A"), run("aB")], "acb"), "s+s");
+        assert_eq!(verdicts(vec![run("A"), run("aB")], "ac"), "s?");
+        // Whatever run left it in doubt, a proof in another counts.
+        assert_eq!(verdicts(vec![run("X"), run("xA")], "a"), "s");
+    }
+
+    #[test]
+    fn number_without_a_row_that_shows_its_message_is_skipped() {
+        let lost = || EarlierRun { rows: Vec::new(), ..run("A") };
+        assert_eq!(verdicts(vec![lost()], "ab"), "??");
+        assert_eq!(verdicts(vec![EarlierRun { rows: run("bc").rows, ..run("A") }], "bc"), "??");
+        assert_eq!(verdicts(vec![EarlierRun { rows: Vec::new(), ..run("-a") }], "ab"), "cc");
+        let mut sent = SentRows::default();
+        sent.judge(run("A"), &mut []);
+        assert_eq!(sent.reason(Row::new(2)), Some(MIGHT_BE_SENT), "a row that was not judged is not sent");
+    }
+
+    #[test]
+    fn rows_of_other_numbers_do_not_count() {
+        let mut sent = SentRows::default();
+        let listed = |last, letter, row| ListedRow { phone: phone(last), text: Some(text(letter)), row: Row::new(row) };
+        sent.judge(run("A"), &mut [listed(2, 'a', 2), listed(1, 'a', 3), listed(2, 'b', 4)]);
+        assert_eq!([2, 3, 4].map(|row| sent.reason(Row::new(row))), [None, Some(ALREADY_SENT), None]);
+    }
+}

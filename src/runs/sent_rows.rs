@@ -1,0 +1,202 @@
+//! Which rows of a list have a message of the edition, for campaigns with `duplicates: allow`.
+//!
+//! The lists of the earlier runs are read from their copies, and both lists are filled with the texts of the earlier run.
+//! Nothing is sent or recorded here. What cannot be read leaves its numbers in doubt, and they are skipped.
+
+use std::io::{BufReader, Sink};
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::guard::cancelled_in;
+use super::{Error, Inputs, SentAlready, blocking};
+use crate::audience::Chunk;
+use crate::check::{CompiledCampaign, EarlierFate, EarlierRow, EarlierRun, ListedRow, SentRows, Tee, TextHash};
+use crate::delivery::{FrozenInputs, Snapshot, compile_for_everybody, each_text};
+use crate::domain::{Phone, Row};
+use crate::ledger::{Copies, Ledger, LedgerError, NumberSet, Progress, Run, State};
+use crate::manifest::Duplicates;
+
+/// The numbers whose rows are judged: they have a message of the edition, or were cancelled.
+pub(super) struct GuardedNumbers<'n> {
+    /// They have a message, or might have one.
+    pub(super) sent: &'n NumberSet,
+    /// `stop --for-good` cancelled them.
+    pub(super) cancelled: &'n NumberSet,
+}
+
+impl GuardedNumbers<'_> {
+    fn contains(&self, phone: Phone) -> bool {
+        self.sent.contains(phone) || self.cancelled.contains(phone)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sent.is_empty() && self.cancelled.is_empty()
+    }
+}
+
+/// Which rows of the list have a message of these runs; nothing if a number that has one excludes all of its rows.
+///
+/// # Errors
+/// When the list or the ledger cannot be read, or the list changes meanwhile: no message is sent then.
+pub(super) async fn sent_rows(
+    ledger: &dyn Ledger,
+    inputs: &Arc<Inputs>,
+    runs: &[Run],
+    numbers: GuardedNumbers<'_>,
+) -> Result<Option<SentRows>, Error> {
+    if inputs.campaign.brief.duplicates != Duplicates::Allow || numbers.is_empty() {
+        return Ok(None);
+    }
+    let (listed, sha256) = numbers_of(inputs, &numbers).await?;
+    let (listed, mut sent) = (Arc::new(listed), SentRows::of(sha256));
+    for run in runs {
+        let numbers = ledger.numbers_sent_to(&[run.key]).await?;
+        let cancelled = cancelled_in(ledger, std::slice::from_ref(run)).await?.numbers;
+        if numbers.is_empty() && cancelled.is_empty() {
+            continue;
+        }
+        let read = match run.purged_at {
+            Some(_) => None,
+            None => read_rows(ledger, run, (inputs, &listed, &sent.sha256)).await?,
+        };
+        let (rows, mut listed) = read.unwrap_or_else(|| (Vec::new(), without_texts(&listed)));
+        sent.judge(EarlierRun { rows, sent: numbers, cancelled }, &mut listed);
+    }
+    Ok(Some(sent))
+}
+
+impl SentAlready {
+    /// Which rows of the list have a message, or were cancelled; nothing if all rows of such a number count as one.
+    ///
+    /// # Errors
+    /// As for [`sent_rows`].
+    pub(super) async fn rows(
+        &self,
+        ledger: &dyn Ledger,
+        inputs: &Arc<Inputs>,
+        (cancelled, replaced): (&NumberSet, Option<&Run>),
+    ) -> Result<Option<SentRows>, Error> {
+        let mut runs = self.runs().to_vec();
+        runs.extend(replaced.filter(|replaced| runs.iter().all(|run| run.key != replaced.key)).cloned());
+        sent_rows(ledger, inputs, &runs, GuardedNumbers { sent: &self.numbers, cancelled }).await
+    }
+}
+
+/// A row of the list whose number has a message.
+type NumberedRow = (Row, Phone);
+
+/// The rows of the list with one of these numbers, and the SHA-256 of the list.
+async fn numbers_of(inputs: &Arc<Inputs>, numbers: &GuardedNumbers<'_>) -> Result<(Vec<NumberedRow>, String), Error> {
+    let inputs = Arc::clone(inputs);
+    let (sent, cancelled) = (numbers.sent.clone(), numbers.cancelled.clone());
+    blocking(move || {
+        let numbers = GuardedNumbers { sent: &sent, cancelled: &cancelled };
+        let mut tee = Tee::new(BufReader::with_capacity(BUFFER, inputs.list()?), None::<Sink>);
+        let CompiledCampaign { mut reader, recipe, .. } = inputs.prepare(&mut tee)?;
+        let (mut listed, mut chunk) = (Vec::new(), Chunk::new());
+        while reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
+            let numbered = chunk.iter().filter_map(|record| Some((record.row, recipe.phone(record)?)));
+            listed.extend(numbered.filter(|(_, phone)| numbers.contains(*phone)));
+        }
+        drop(reader);
+        let sha256 = tee.finish().map_err(|error| inputs.unreadable(&error))?;
+        Ok((listed, sha256))
+    })
+    .await?
+}
+
+/// How much of a list is read at once.
+const BUFFER: usize = 1 << 16;
+
+/// The rows of an earlier run, and what its texts would say to the rows of the list; nothing if its copies cannot be used.
+async fn read_rows(
+    ledger: &dyn Ledger,
+    run: &Run,
+    (inputs, listed, sha256): (&Arc<Inputs>, &Arc<Vec<NumberedRow>>, &str),
+) -> Result<Option<(Vec<EarlierRow>, Vec<ListedRow>)>, Error> {
+    let copies = match ledger.copies(run).await {
+        Ok(copies) => copies,
+        Err(LedgerError::Copies { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let fates = Fates::of(ledger, run).await?;
+    let (inputs, listed, sha256) = (Arc::clone(inputs), Arc::clone(listed), sha256.to_owned());
+    blocking(move || {
+        let Some((frozen, earlier)) = earlier_rows(&copies, &fates) else { return Ok(None) };
+        let (texts, now) = listed_texts(&inputs, &frozen)?;
+        if now != sha256 {
+            return Err(inputs.changed_meanwhile());
+        }
+        let Some(texts) = texts else { return Ok(None) };
+        let text = |row: Row| {
+            let place = texts.binary_search_by_key(&row, |(row, _)| *row).ok()?;
+            texts.get(place).map(|(_, text)| *text)
+        };
+        let listed = listed.iter().map(|&(row, phone)| ListedRow { phone, text: text(row), row });
+        Ok(Some((earlier, listed.collect())))
+    })
+    .await?
+}
+
+/// The rows of the list with one of the numbers, of whose texts nothing is known.
+fn without_texts(listed: &[NumberedRow]) -> Vec<ListedRow> {
+    listed.iter().map(|&(row, phone)| ListedRow { phone, text: None, row }).collect()
+}
+
+/// What became of the rows of a run.
+struct Fates {
+    sent: RoaringBitmap,
+    /// The rows that were planned when the run was stopped for good.
+    cancelled: RoaringBitmap,
+}
+
+impl Fates {
+    async fn of(ledger: &dyn Ledger, run: &Run) -> Result<Self, Error> {
+        let sent = ledger.rows_sent(run.key).await?;
+        let mut cancelled = RoaringBitmap::new();
+        if run.live && run.progress == Progress::Cancelled {
+            let snapshot = Snapshot::read(ledger, run, false).await?;
+            let is_cancelled = |row| snapshot.state(row) == State::Skipped && snapshot.left_out.of(row).is_none();
+            cancelled.extend((Row::FIRST.get()..=run.last_row().get()).filter(|row| is_cancelled(Row::new(*row))));
+        }
+        Ok(Self { sent, cancelled })
+    }
+
+    fn of_row(&self, row: Row) -> EarlierFate {
+        match () {
+            () if self.sent.contains(row.get()) => EarlierFate::Sent,
+            () if self.cancelled.contains(row.get()) => EarlierFate::Cancelled,
+            () => EarlierFate::NotSent,
+        }
+    }
+}
+
+/// The rows of an earlier run with its texts, and what it froze; nothing if its copies are damaged.
+fn earlier_rows(copies: &Copies, fates: &Fates) -> Option<(FrozenInputs, Vec<EarlierRow>)> {
+    let frozen = FrozenInputs::of(copies).ok()?;
+    let mut tee = Tee::new(BufReader::with_capacity(BUFFER, copies.list().ok()?), None::<Sink>);
+    let prepared = compile_for_everybody(&frozen, (&mut tee, copies.place().as_ref())).ok()?;
+    let mut rows = Vec::new();
+    let add = |row, phone, text| rows.push(EarlierRow { phone, text, fate: fates.of_row(row) });
+    each_text(prepared, add).ok()?;
+    let read = tee.finish().ok()?;
+    (read == frozen.recipients_sha256).then_some((frozen, rows))
+}
+
+/// What the texts of an earlier run say to each row of the list as it is now, in the order of the rows, and the SHA-256 of the
+/// list; no texts if they do not fit the list.
+fn listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<Vec<(Row, TextHash)>>, String), Error> {
+    let mut tee = Tee::new(BufReader::with_capacity(BUFFER, inputs.list()?), None::<Sink>);
+    let texts = match compile_for_everybody(frozen, (&mut tee, inputs.list.place())) {
+        Ok(prepared) => {
+            let mut texts = Vec::new();
+            each_text(prepared, |row, _, text| texts.extend(text.map(|text| (row, text))))
+                .map_err(|finding| Error::Findings(vec![*finding]))?;
+            Some(texts)
+        }
+        Err(_) => None,
+    };
+    let sha256 = tee.finish().map_err(|error| inputs.unreadable(&error))?;
+    Ok((texts, sha256))
+}
