@@ -7,7 +7,7 @@ use super::progress::{self, Progress};
 use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
 use crate::gateway::Balance;
-use crate::report::{cost_words, duration, plural, thousands};
+use crate::report::{KeptResults, cost_words, duration, plural, thousands};
 use crate::runs::{Event, Observer, RetryLeftOut, StaleResults};
 
 /// An observer that tells a person.
@@ -71,6 +71,7 @@ fn tell(output: &Output, event: Event) {
         Event::PutAside { sign, aside } => {
             output.note(&format!("{sign}: it is `{aside}` from now on"));
         }
+        Event::ResultsKept(kept) => output.note(&kept_results(&kept)),
         Event::WaitingToAsk(wait) => {
             output.note(&format!("waiting {}: {}", duration(wait.time), wait.reason.words()));
         }
@@ -130,6 +131,11 @@ fn retry_line(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
 pub(super) fn money(balance: &Balance, cost: &Cost) -> String {
     let amount = format!("{} {}", balance.amount, balance.currency);
     format!("the balance is {}; this {}", amount.trim_end(), cost_words(cost, Some(&balance.currency)))
+}
+
+/// Where the results of another run are now.
+pub(super) fn kept_results(KeptResults { run, path }: &KeptResults) -> String {
+    format!("the results of {run} are in `{}` now", path.display())
 }
 
 /// What was learnt by asking about rows in doubt.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::args::ResultsArgs;
 use super::context::Context;
+use super::events::kept_results;
 use super::exit;
 use super::failure::Failure;
 use super::output::Output;
@@ -37,7 +38,10 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
     };
     let target = OwnFiles { state: &state, profiles: &profiles }.target_of_run(results.frozen(), path);
     target.judge().map_err(Error::ResultsPlace)?;
-    results.to_file(&target).await?;
+    let kept = results.to_file(&target).await?;
+    if let Some(kept) = &kept {
+        context.output.note(&kept_results(kept));
+    }
     let (path, approvals) = (target.path().display().to_string(), approvals(ledger, &run).await?);
     if context.output.json {
         let mut object = json!({ "run": run.name(), "results": path, "exit": exit::FINE });

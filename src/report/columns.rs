@@ -41,10 +41,12 @@ pub(super) struct Cells<'k> {
     pub(super) delivered_at: Cow<'k, str>,
     pub(super) answer: &'k str,
     pub(super) run: &'k str,
+    pub(super) message_run: &'k str,
+    pub(super) message_state: &'k str,
 }
 
 /// The columns in their order.
-pub(super) const TABLE: [Column; 17] = [
+pub(super) const TABLE: [Column; 19] = [
     // The row of the list; its header is row 1.
     Column { name: "row", value: |cells| Value::Number(Some(cells.row.get().into())) },
     // Our identifier of the last message; none where there was none.
@@ -89,6 +91,10 @@ pub(super) const TABLE: [Column; 17] = [
     Column { name: "answer", value: |cells| Value::Text(cells.answer) },
     // The run, such as `welcome@3`.
     Column { name: "run", value: |cells| Value::Text(cells.run) },
+    // The run whose message the identifiers are of, and the state of that message: those of an earlier run if the row was
+    // skipped because its recipient has that message.
+    Column { name: "message_run", value: |cells| Value::Text(cells.message_run) },
+    Column { name: "message_state", value: |cells| Value::Text(cells.message_state) },
 ];
 
 /// The names of the columns.

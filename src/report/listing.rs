@@ -5,6 +5,7 @@ use std::iter::Peekable;
 use roaring::RoaringBitmap;
 
 use super::ResultsError;
+use super::earlier_messages::{EarlierMessages, EarlierRuns};
 use super::frozen_list::{FrozenList, ListSource};
 use super::layout::Layout;
 use super::list_ahead::ListAhead;
@@ -37,6 +38,8 @@ pub struct Listing<'a> {
     pub only: Option<&'a RoaringBitmap>,
     /// What became of them; without it nothing was sent.
     pub records: Option<RowRecords<'a>>,
+    /// The runs whose messages skipped rows can refer to.
+    pub earlier: Option<EarlierRuns<'a>>,
 }
 
 impl<'a> Listing<'a> {
@@ -68,13 +71,17 @@ impl<'a> Listing<'a> {
     }
 
     /// Its rows with what became of them.
-    pub(super) fn rows(self, reader: Reader<FrozenList>) -> Rows<'a, impl Iterator<Item = ExcludedRow<'a>>> {
-        Rows {
+    pub(super) fn rows(
+        self,
+        reader: Reader<FrozenList>,
+    ) -> Result<Rows<'a, impl Iterator<Item = ExcludedRow<'a>>>, ResultsError> {
+        Ok(Rows {
             list: ListAhead::of(reader),
             sha256: self.recipients_sha256,
             left_out: self.left_out.in_order().peekable(),
             records: self.records,
-        }
+            earlier: self.earlier.map(EarlierRuns::messages).transpose()?,
+        })
     }
 }
 
@@ -87,6 +94,7 @@ pub(super) struct Rows<'a, I: Iterator> {
     sha256: &'a str,
     left_out: Peekable<I>,
     records: Option<RowRecords<'a>>,
+    earlier: Option<EarlierMessages<'a>>,
 }
 
 impl<'a, I: Iterator<Item = ExcludedRow<'a>>> Rows<'a, I> {
@@ -99,11 +107,15 @@ impl<'a, I: Iterator<Item = ExcludedRow<'a>>> Rows<'a, I> {
         if let (Some(records), Some((first, last))) = (&mut self.records, ends) {
             records.reach(first.row, last.row).await?;
         }
+        if let (Some(earlier), Some((_, last))) = (&mut self.earlier, ends) {
+            earlier.reach(last.row).await?;
+        }
         for recipient in chunk.iter() {
             let record = self.records.as_mut().and_then(|records| records.take_reached(recipient.row));
             let excluded = self.left_out.next_if(|(row, ..)| *row == recipient.row);
             let exclusion = excluded.map(|(_, state, reason)| Exclusion { state, reason: reason.to_owned() });
-            facts.push(RowFacts { record, exclusion });
+            let earlier = self.earlier.as_mut().and_then(|earlier| earlier.take(recipient.row));
+            facts.push(RowFacts { record, exclusion, earlier });
         }
         Ok(Some((chunk, facts)))
     }

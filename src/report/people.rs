@@ -114,7 +114,7 @@ impl Words {
         let (region, activity) = (listing.brief.region, listing.activity());
         let reader = listing.reader()?;
         let columns = reader.header().phones().clone();
-        let mut rows = listing.rows(reader);
+        let mut rows = listing.rows(reader)?;
         let (mut words, mut recipients) = (Self::default(), Recipients::new(texts));
         while let Some((chunk, facts)) = rows.next().await? {
             for (recipient, facts) in chunk.iter().zip(&facts) {

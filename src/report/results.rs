@@ -49,6 +49,16 @@ pub enum ResultsError {
     /// What stands at the place of the results is not theirs to replace.
     #[error("the results cannot be written: {0}")]
     InTheWay(String),
+    /// The results of another run, which are where these belong, could not be kept under another name.
+    #[error(
+        "the results `{path}` are of another run and cannot be kept under another name, so they are not replaced: {error}"
+    )]
+    Kept {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
     /// The file could not be written.
     #[error("the results `{path}` cannot be written: {error}")]
     Write {
@@ -113,7 +123,7 @@ pub fn check_place(target: &Target) -> Result<(), ResultsError> {
 }
 
 /// The path that results are written to, in a folder that is there; one that an assistant may have named is held open.
-fn place(target: &Target) -> Result<(PathBuf, Option<HeldFolder>), ResultsError> {
+pub(super) fn place(target: &Target) -> Result<(PathBuf, Option<HeldFolder>), ResultsError> {
     let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
     let path = target.judge().map_err(ResultsError::InTheWay)?;
     let held = target.file().hold_folder(true).map_err(failed)?;
@@ -201,7 +211,7 @@ impl<W: Write> Sheet<W> {
         let count = listing.run.map_or(0, |run| run.recipients);
         let reader = listing.reader()?;
         let writer = Arc::new(listing.writer(layout.clone(), own, reader.header()));
-        let mut rows = listing.rows(reader);
+        let mut rows = listing.rows(reader)?;
         let (mut formatting, at_once) = (VecDeque::new(), cores());
         while let Some((chunk, facts)) = rows.next().await? {
             let writer = Arc::clone(&writer);

@@ -57,6 +57,33 @@ impl RowRecord {
             })
     }
 
+    /// The gateway's identifier of the message, as far as one was told.
+    #[must_use]
+    pub fn msg_id(&self) -> Option<&MsgId> {
+        let last_event = self.amendment.as_ref().and_then(|amendment| amendment.last.as_ref());
+        let msg_id = match (self.settled.as_ref().map(|(_, outcome)| outcome), last_event) {
+            (_, Some((_, Change::Found { msg_id, .. }))) => msg_id.as_ref(),
+            (Some(Outcome::Accepted { msg_id, .. }), _) => msg_id.as_ref(),
+            _ => None,
+        };
+        msg_id.or(self.told.as_ref().and_then(|told| told.msg_id.as_ref()))
+    }
+
+    /// The gateway's identifier of the request, if it queued the message.
+    #[must_use]
+    pub fn request_id(&self) -> Option<&Arc<str>> {
+        match &self.settled {
+            Some((_, Outcome::Queued { request_id })) => Some(request_id),
+            _ => None,
+        }
+    }
+
+    /// The order whose identifiers the message has; nothing for the run's own.
+    #[must_use]
+    pub fn order(&self) -> Option<u32> {
+        self.amendment.as_ref().and_then(|amendment| amendment.order)
+    }
+
     /// The channel that its message is of: the one by which it arrived, else the one that was told of last, else the only one.
     #[must_use]
     pub fn channel(&self) -> Option<Channel> {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::columns::{Cells, TABLE, Value};
+use super::earlier_messages::EarlierMessage;
 use super::layout::{Layout, Line};
 use super::row_records::{Amendment, RowRecord};
 use crate::audience::{Chunk, Fields, PhoneColumns};
@@ -62,6 +63,8 @@ pub(super) struct RowFacts {
     /// What became of it; nothing for a row without an attempt.
     pub(super) record: Option<RowRecord>,
     pub(super) exclusion: Option<Exclusion>,
+    /// The message of an earlier run that a skipped row refers to.
+    pub(super) earlier: Option<EarlierMessage>,
 }
 
 /// Why a row is never sent.
@@ -143,10 +146,10 @@ impl RowWriter {
         let lacks_fallback = sent.is_some_and(RowRecord::lacks_fallback);
         let reason = if lacks_fallback { FALLBACK_NOT_REPORTED } else { reason };
         let decided = amendment.filter(|_| left_out.is_none() && !lacks_fallback);
-        let (msg_id, parts, gateway_status) = match (outcome, last_event) {
-            (_, Some((_, Change::Found { msg_id, status, .. }))) => (msg_id.as_ref(), None, status.as_str()),
-            (Some(Outcome::Accepted { msg_id, parts, .. }), _) => (msg_id.as_ref(), *parts, ""),
-            _ => (None, None, ""),
+        let (parts, gateway_status) = match (outcome, last_event) {
+            (_, Some((_, Change::Found { status, .. }))) => (None, status.as_str()),
+            (Some(Outcome::Accepted { parts, .. }), _) => (*parts, ""),
+            _ => (None, ""),
         };
         let told = sent.and_then(|record| record.told.as_ref());
         let receipt = told.map(|told| &told.last.receipt);
@@ -158,14 +161,24 @@ impl RowWriter {
         };
         let phone = facts.phone(own, &self.phones, self.region);
         let planned = || self.parts.variant(phone).map_or(self.kind, |(_, kind)| *kind);
+        let own_run = self.run.as_ref().map_or("", |(_, name)| name);
+        // A row without a message of its own refers to that of an earlier run.
+        let earlier = facts.earlier.as_ref().filter(|_| sent.is_none());
+        let (message_run, message_state) = match (sent, earlier) {
+            (Some(_), _) => (own_run, state.name()),
+            (None, Some(earlier)) => (&*earlier.run, earlier.state.map_or("", State::name)),
+            (None, None) => ("", ""),
+        };
         Cells {
             row,
-            id: sent.and_then(|_| self.id(row, amendment.and_then(|amendment| amendment.order))),
+            id: sent
+                .and_then(|record| self.id(row, record.order()))
+                .or_else(|| earlier.and_then(|earlier| Some(earlier.id?.get()))),
             phone,
             state,
             kind: sent.map_or_else(planned, |record| record.kind),
-            msg_id: msg_id.or(told.and_then(|told| told.msg_id.as_ref())),
-            request_id,
+            msg_id: sent.and_then(RowRecord::msg_id).or_else(|| earlier.and_then(|earlier| earlier.msg_id.as_ref())),
+            request_id: earlier.and_then(|earlier| earlier.request_id.as_deref()).unwrap_or(request_id),
             parts,
             gateway_status: receipt.map_or(gateway_status, |receipt| receipt.status.name()),
             reason: decided.map_or(Cow::Borrowed(reason), |amendment| amended(amendment, reason).into()),
@@ -175,7 +188,9 @@ impl RowWriter {
             delivered_by: arrived.and_then(|arrived| arrived.receipt.known_channel()).map_or("", Channel::name),
             delivered_at: arrived.map(|arrived| instant(arrived.told_at())).unwrap_or_default().into(),
             answer,
-            run: self.run.as_ref().map_or("", |(_, name)| name),
+            run: own_run,
+            message_run,
+            message_state,
         }
     }
 }

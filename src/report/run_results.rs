@@ -1,18 +1,21 @@
 //! The results of a run, or of the people of several, from the ledger and what the runs froze.
 
 use std::io::Write;
+use std::path::Path;
 
 use roaring::RoaringBitmap;
 
+use super::earlier_messages::EarlierRuns;
 use super::frozen_list::{FrozenList, ListSource};
+use super::kept_results::{KeptResults, keep, run_at};
 use super::layout::Style;
 use super::listing::Listing;
 use super::people::{self, RowTexts};
-use super::results::{ResultsError, write_file, write_results};
+use super::results::{ResultsError, place, write_file, write_results};
 use super::run_figures::{Fold, RunFigures};
 use super::{RowRecords, Target, copies_of, is_owned, unknown_results};
 use crate::delivery::{FrozenInputs, compile_for_everybody, each_text};
-use crate::ledger::{Copies, Ledger, LeftOut, Run, State};
+use crate::ledger::{Copies, Ledger, LeftOut, Run, RunFilter, State};
 use crate::manifest::Duplicates;
 
 /// The results of a run, or of the people of several, which can be written to any place.
@@ -61,7 +64,8 @@ impl<'a> RunResults<'a> {
             frozen.brief.duplicates == Duplicates::Allow
         });
         for part in &parts {
-            listings.push((part.listing(ledger, &[]).await?, part.texts(texts.as_ref()).await?));
+            let listing = Listing { earlier: None, ..part.listing(ledger, &[]).await? };
+            listings.push((listing, part.texts(texts.as_ref()).await?));
         }
         let chosen = people::choose(listings).await?;
         for (part, only) in parts.iter_mut().zip(chosen) {
@@ -97,35 +101,76 @@ impl<'a> RunResults<'a> {
         &self.newest().frozen
     }
 
-    /// Writes them to a file as CSV, unless it tells of messages that the ledger does not know of.
+    /// Writes them to a file as CSV, unless it tells of messages that the ledger does not know of. The results of another run
+    /// that are there are kept, and their new place is returned.
     ///
     /// # Errors
-    /// When the ledger or the recipients cannot be read, or the file cannot be written or replaced.
-    pub async fn to_file(&self, target: &Target) -> Result<(), ResultsError> {
-        self.write(target, self.listings().await?).await.map(drop)
+    /// When the ledger or the recipients cannot be read, or the file cannot be written, kept or replaced.
+    pub async fn to_file(&self, target: &Target) -> Result<Option<KeptResults>, ResultsError> {
+        Ok(self.write(target, self.listings().await?).await?.1)
     }
 
     /// The same, and the figures of the newest run, which are made on the way.
     ///
     /// # Errors
     /// As for [`RunResults::to_file`].
-    pub async fn to_file_with_figures(&self, target: &Target) -> Result<RunFigures, ResultsError> {
+    pub async fn to_file_with_figures(
+        &self,
+        target: &Target,
+    ) -> Result<(RunFigures, Option<KeptResults>), ResultsError> {
         let mut listings = self.listings().await?;
         let Part { run, left_out, .. } = self.newest();
         if let Some(newest) = listings.last_mut() {
             let fold = Fold::of(run, left_out);
             newest.records = newest.records.take().map(|records| records.folding(fold));
         }
-        Ok(self.write(target, listings).await?.pop().unwrap_or_default())
+        let (mut figures, kept) = self.write(target, listings).await?;
+        Ok((figures.pop().unwrap_or_default(), kept))
     }
 
-    async fn write(&self, target: &Target, listings: Vec<Listing<'_>>) -> Result<Vec<RunFigures>, ResultsError> {
+    async fn write(
+        &self,
+        target: &Target,
+        listings: Vec<Listing<'_>>,
+    ) -> Result<(Vec<RunFigures>, Option<KeptResults>), ResultsError> {
         if self.newest().run.live
             && let Some(sign) = unknown_results(Some(self.ledger), target.file()).await?
         {
             return Err(ResultsError::Contradicted { run: self.newest().name.clone(), sign });
         }
-        write_file(target, self.style(), listings).await
+        let kept = self.keep_others(target).await?;
+        Ok((write_file(target, self.style(), listings).await?, kept))
+    }
+
+    /// Keeps the results of another run that are at this place, and that the ledger knows where they are then.
+    ///
+    /// A rehearsal reached nobody, so its results give way to those of another rehearsal.
+    async fn keep_others(&self, target: &Target) -> Result<Option<KeptResults>, ResultsError> {
+        let file = target.file().clone();
+        let read = tokio::task::spawn_blocking(move || run_at(&file)).await;
+        let Some(run) = read.ok().flatten().filter(|run| self.parts.iter().all(|part| part.name != *run)) else {
+            return Ok(None);
+        };
+        let (campaign, _) = run.rsplit_once('@').unwrap_or((&run, ""));
+        let known =
+            self.ledger.runs(RunFilter::of_campaign(campaign)).await?.into_iter().find(|known| known.name() == run);
+        if !self.newest().run.live && known.as_ref().is_some_and(|known| !known.live) {
+            return Ok(None);
+        }
+        let (path, folder) = place(target)?;
+        let failed = |error| ResultsError::Kept { path: target.path().to_owned(), error };
+        let kept = keep(&path, &run).map_err(failed)?;
+        // The path that was opened may lead through the handle of its folder.
+        let place = match folder {
+            Some(_) => target.path().with_file_name(kept.file_name().unwrap_or_default()),
+            None => kept,
+        };
+        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+        let is_there = |known: &Run| known.results.as_deref() == Some(whole(target.path()).as_str());
+        if let Some(known) = known.filter(is_there) {
+            self.ledger.results_moved(known.key, whole(&place)).await?;
+        }
+        Ok(Some(KeptResults { run, path: place }))
     }
 
     /// Writes them as CSV.
@@ -200,6 +245,7 @@ impl<'a> Part<'a> {
             states,
             only: self.only.as_ref(),
             records: Some(RowRecords::new(ledger, self.run, self.owned).await?),
+            earlier: EarlierRuns::of(ledger, self.run, &self.left_out, (&self.copies, &self.frozen.brief)).await?,
         })
     }
 }

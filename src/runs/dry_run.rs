@@ -51,6 +51,7 @@ pub async fn dry_run(
         states: &[],
         only: None,
         records: None,
+        earlier: None,
     };
     write_file(&target, Style::Csv, vec![listing]).await?;
     Ok(DryRun { survey, results: target.path().to_owned() })

@@ -13,7 +13,7 @@ use crate::ledger::{Lease, NewNotification, Parts, Progress, Run, RunEnd, State,
 use crate::manifest::Notify;
 use crate::message::Notice;
 use crate::notify::{about_run, notification};
-use crate::report::{RunFigures, RunResults, open_doubts};
+use crate::report::{KeptResults, RunFigures, RunResults, open_doubts};
 use crate::sandbox::Counts;
 
 impl Session {
@@ -41,11 +41,11 @@ impl Session {
             false => Snapshot::read(self.adapters.ledger.as_ref(), &now, false).await?.counts,
         };
         let open_doubts = open_doubts(&runs_of(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
-        let (results, figures) = match kind {
-            Some(StopKind::NotOwner) => (None, None),
+        let (results, figures, kept) = match kind {
+            Some(StopKind::NotOwner) => (None, None, None),
             _ => match self.write_results(&run).await {
-                Ok(figures) => (Some(Ok(self.results())), Some(figures)),
-                Err(error) => (Some(Err(error)), None),
+                Ok((figures, kept)) => (Some(Ok(self.results())), Some(figures), kept),
+                Err(error) => (Some(Err(error)), None, None),
             },
         };
         let unwritten = results.as_ref().is_some_and(Result::is_err);
@@ -89,6 +89,7 @@ impl Session {
             errors,
             oddities,
             results,
+            kept,
             before: None,
             cancelled_in: Vec::new(),
             earlier_edition: false,
@@ -125,12 +126,12 @@ impl Session {
         inputs.campaign.told(inputs.destination.profile()).filter(|_| run.live).filter_map(wanted).collect()
     }
 
-    /// Writes the results; the figures of the run are made on the way.
-    async fn write_results(&self, run: &Run) -> Result<RunFigures, Error> {
+    /// Writes the results; the figures of the run are made on the way. The results of another run that were there are kept.
+    async fn write_results(&self, run: &Run) -> Result<(RunFigures, Option<KeptResults>), Error> {
         let results = RunResults::open(self.adapters.ledger.as_ref(), run, false).await?;
-        let figures = results.to_file_with_figures(&self.launch.target).await?;
+        let written = results.to_file_with_figures(&self.launch.target).await?;
         tracing::info!(run = run.name(), "results written");
-        Ok(figures)
+        Ok(written)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::delivery::{self, Reconciliation};
 use crate::finding::Finding;
 use crate::gateway::Balance;
 use crate::ledger::Wait;
-use crate::report::LossSign;
+use crate::report::{KeptResults, LossSign};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub enum Event {
         /// Its new place.
         aside: String,
     },
+    /// The results of another run were where this run writes its own, and are elsewhere now.
+    ResultsKept(KeptResults),
     /// A question about the account waits for the account's pace.
     WaitingToAsk(Wait),
     /// What the account has, and what the messages cost.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::find::{found, planned_results};
-use super::{Adapters, Error, OwnFiles, hold, is_gone, later_at};
+use super::{Adapters, Error, Event, OwnFiles, hold, is_gone, later_at};
 use crate::delivery::Snapshot;
 use crate::ledger::{Hold, Lease, NewRowEvent, Ownership, Progress, Run, RunEnd, State, StopKind};
 use crate::report::{RunFigures, RunResults};
@@ -177,7 +177,10 @@ async fn write(adapters: &Adapters, now: &Run, path: &Path) -> Result<(), Error>
     let Adapters { state, profiles, ledger, .. } = adapters;
     let results = RunResults::open(ledger.as_ref(), now, false).await?;
     let target = OwnFiles { state, profiles }.target_of_run(results.frozen(), path.to_owned());
-    Ok(results.to_file(&target).await?)
+    if let Some(kept) = results.to_file(&target).await? {
+        (adapters.observer)(Event::ResultsKept(kept));
+    }
+    Ok(())
 }
 
 /// Why a run that was only asked or decided about is still stopped: not where nothing of it is left to send.

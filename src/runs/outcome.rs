@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Error, ListSurvey, SentBefore};
 use crate::delivery::{Errors, Oddities, Stop};
 use crate::ledger::{Parts, Run, StateCounts, StopKind};
-use crate::report::OpenDoubt;
+use crate::report::{KeptResults, OpenDoubt};
 use crate::sandbox::Counts;
 
 /// What came of a call to send a campaign.
@@ -57,6 +57,8 @@ pub struct EndedRun {
     pub oddities: Oddities,
     /// The results where they were written, or why they were not; nothing where another process has the run.
     pub results: Option<Result<PathBuf, Error>>,
+    /// Where the results of another run are now that were in their place.
+    pub kept: Option<KeptResults>,
     /// Who was sent to before by other runs, if anybody was skipped for that.
     pub before: Option<SentBefore>,
     /// The runs of the same edition that were stopped for good, if their recipients were skipped for that.

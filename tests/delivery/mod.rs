@@ -5,6 +5,7 @@ mod limits;
 mod operations;
 mod outcome;
 mod pauses;
+mod repeated_edition;
 mod rounds;
 mod rows_of_a_number;
 mod wire;

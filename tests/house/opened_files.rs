@@ -29,7 +29,7 @@ const WORDS: [&str; 15] = [
 ];
 
 /// Files of those rooms that name such words, and what they open. None of it is a path that a campaign names.
-const OPENING: [(&str, &[&str], &str); 28] = [
+const OPENING: [(&str, &[&str], &str); 29] = [
     ("audience/decoding/spool.rs", &["fs", "metadata"], "a temporary file without a name"),
     ("audience/workbook/copy.rs", &["fs"], "the same"),
     ("audience/workbook/rows.rs", &["fs"], "the same"),
@@ -47,6 +47,7 @@ const OPENING: [(&str, &[&str], &str); 28] = [
     ("manifest/text_folders.rs", &["fs", "regular_file"], "a text that a person names as an argument"),
     ("notify/command.rs", &["fs"], "a test"),
     ("report/effect/purchases.rs", &["fs", "regular_file"], "an argument of a person"),
+    ("report/kept_results.rs", &["fs", "metadata"], "results that a run replaces, at a place that was judged"),
     ("report/results.rs", &["fs"], "results that are written, at a place that was judged"),
     (
         "report/target.rs",

@@ -69,6 +69,20 @@ fn nothing_of_a_forgotten_person_is_left_in_the_state_folder_or_the_results() {
 }
 
 #[test]
+fn kept_results_of_an_earlier_run_lose_a_forgotten_person() {
+    let _files = in_files();
+    let gateway = Gateway::accepting();
+    let sale = campaign().with_list(&list(3)).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    sale.write("sale.csv", &list(4));
+    sale.run(&[]).exits(0);
+    assert!(traces(&sale).iter().any(|file| file.contains("sale@1.csv")), "{:?}", traces(&sale));
+    forget(&sale, 3).exits(0);
+    assert_eq!(traces(&sale), Vec::<String>::new());
+    assert_eq!(sale.results().column("message_run"), ["sale@1", "", "sale@1", "sale@2"]);
+}
+
+#[test]
 fn what_stood_where_a_forgotten_person_was_is_overwritten() {
     let _files = in_files();
     let gateway = Gateway::accepting();

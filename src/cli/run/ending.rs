@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 use super::divided::left_out;
 use super::played;
 use super::summary::Summary;
+use crate::cli::events::kept_results;
 use crate::cli::output::Output;
 use crate::cli::suggested::{LIVE, file, through};
 use crate::cli::{exit, schedule};
 use crate::finding::list;
 use crate::gateway::Oddity;
 use crate::ledger::{Run, State, StateCounts, StopKind};
-use crate::report::{NextStep, OpenDoubt, duration, played_json, plural, thousands};
+use crate::report::{KeptResults, NextStep, OpenDoubt, duration, played_json, plural, thousands};
 use crate::runs::{EndedRun, Inputs, NothingLeft, Outcome, SentBefore};
 
 /// Words about a call that sent a campaign.
@@ -31,6 +32,10 @@ impl Words<'_> {
     /// Prints the summary and gives the code of the call, which kept the pace of a real run or not.
     pub(super) fn tell(&self, outcome: Outcome, real_time: bool) -> u8 {
         let mut told = Vec::new();
+        let kept = match &outcome {
+            Outcome::Ended(ended) => ended.kept.clone(),
+            Outcome::NothingLeft(_) => None,
+        };
         let last = match outcome {
             Outcome::Ended(mut ended) => {
                 told.extend(ended.earlier.take().map(|earlier| self.ended(*earlier, real_time)));
@@ -42,7 +47,7 @@ impl Words<'_> {
             }
         };
         for (_, earlier) in told.iter_mut().filter(|(_, earlier)| earlier.results == last.1.results) {
-            self.took_the_place(earlier);
+            self.took_the_place(earlier, kept.as_ref());
         }
         let code = told.iter().map(|(code, _)| *code).fold(last.0, exit::graver);
         if self.output.json {
@@ -59,7 +64,11 @@ impl Words<'_> {
     }
 
     /// Says that the results of an earlier run gave way to those of the last one.
-    fn took_the_place(&self, earlier: &mut Summary) {
+    fn took_the_place(&self, earlier: &mut Summary, kept: Option<&KeptResults>) {
+        if let Some(kept) = kept.filter(|kept| earlier.run.as_ref() == Some(&kept.run)) {
+            earlier.results = Some(kept.path.display().to_string());
+            return;
+        }
         if let (Some(path), Some(run)) = (earlier.results.take(), &earlier.run) {
             let again = self.output.command(format!("results {run} --out FILE"));
             earlier.notes.push(format!("`{path}` holds the results of the next edition; these: {again}"));
@@ -74,6 +83,7 @@ impl Words<'_> {
             notes.push(self.unconfirmed(&ended));
         }
         notes.extend(self.notes(&ended, real_time));
+        notes.extend(ended.kept.as_ref().map(kept_results));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.open_doubt(doubt).0));
         notes.extend(self.onward(&ended, code));
         let EndedRun { run, stop, kind, counts, sent, opted_out, parts, time, results, played, not_begun, .. } = ended;

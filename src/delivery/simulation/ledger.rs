@@ -166,6 +166,10 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.write(|disk, _| disk.contents.moved(&runs, &file)).await })
     }
 
+    fn results_moved(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.results_moved(run, results)).await })
+    }
+
     fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
         Box::pin(async move { self.read(|contents| contents.runs(&wanted)).await })
     }

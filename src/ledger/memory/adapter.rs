@@ -176,6 +176,10 @@ impl Ledger for MemoryLedger {
         self.change(move |contents, _| contents.moved(&runs, &file))
     }
 
+    fn results_moved(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
+        self.change(move |contents, _| contents.results_moved(run, results))
+    }
+
     fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
         self.look(move |contents| contents.runs(&wanted))
     }

@@ -137,6 +137,11 @@ impl Contents {
         })
     }
 
+    pub(crate) fn results_moved(&mut self, run: RunId, results: String) -> Result<(), LedgerError> {
+        self.book_mut(run)?.run.results = Some(results);
+        Ok(())
+    }
+
     /// Takes a run but for the blocks of places where somebody is.
     pub(crate) fn claim(
         &mut self,

@@ -161,6 +161,10 @@ impl Ledger for Adapter {
         Box::pin(self.write(move |connection, _| Box::pin(runs::moved(connection, runs.clone(), file.clone()))))
     }
 
+    fn results_moved(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::results_moved(connection, run, results.clone()))))
+    }
+
     fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(move |connection, _| Box::pin(stops::request(connection, run, requested))))
     }

@@ -220,6 +220,12 @@ pub(super) async fn moved(connection: &mut Connection, runs: Vec<RunId>, file: S
     Ok(())
 }
 
+/// Keeps that the results of a run are in this file now.
+pub(super) async fn results_moved(connection: &mut Connection, run: RunId, results: String) -> Result<(), Failure> {
+    query("UPDATE runs SET results = $1 WHERE key = $2").bind(results).bind(run.0).execute(connection).await?;
+    Ok(())
+}
+
 /// The runs that are wanted of those that were opened, oldest first.
 pub(super) async fn wanted(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Run>, Failure> {
     let rows = rows_wanted(&mut *reader, wanted).await?;

@@ -161,7 +161,8 @@ async fn each_person(listing: Listing<'_>, mut each: impl FnMut(Person<'_>)) -> 
     let (allotment, arms) = (listing.brief.allotment(), listing.brief.arms());
     let reader = listing.reader()?;
     let columns = reader.header().phones().clone();
-    let mut rows = listing.rows(reader);
+    // Messages of earlier runs are no messages of this one.
+    let mut rows = Listing { earlier: None, ..listing }.rows(reader)?;
     while let Some((chunk, facts)) = rows.next().await? {
         for (recipient, facts) in chunk.iter().zip(&facts) {
             let held_out = facts.exclusion.as_ref().is_some_and(|exclusion| exclusion.reason == HOLDOUT);

@@ -1,0 +1,317 @@
+//! The messages that rows skipped as `already sent` refer to: those of earlier runs of the edition.
+//!
+//! The rows of a list are looked up in batches, so memory holds the messages of a batch and never those of a run.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::frozen_list::{FrozenList, ListSource};
+use super::list_ahead::ListAhead;
+use super::row_records::{RowRecord, RowRecords};
+use super::{ResultsError, is_owned};
+use crate::audience::{Reader, parse};
+use crate::check::{ALREADY_SENT, TextHash, settings};
+use crate::delivery::{FrozenInputs, compile_for_everybody, each_text};
+use crate::domain::{MessageId, MsgId, Phone, Region, Row};
+use crate::ledger::{Copies, Ledger, LeftOut, Progress, Run, RunFilter, State, Walk};
+use crate::manifest::{Brief, Duplicates};
+
+/// How many rows are looked up at once.
+const BATCH: usize = 500_000;
+/// Up to how many rows of a run its envelopes are read one by one.
+const FEW: u64 = 5_000;
+/// How many rows of a run are reached at once.
+const STEP: u32 = 4_096;
+
+/// A message that a skipped row refers to.
+#[derive(Clone, Debug)]
+pub(super) struct EarlierMessage {
+    /// The run that sent it.
+    pub(super) run: Arc<str>,
+    /// Its state; nothing if the run was purged.
+    pub(super) state: Option<State>,
+    /// Our identifier.
+    pub(super) id: Option<MessageId>,
+    /// The gateway's identifier of the message.
+    pub(super) msg_id: Option<MsgId>,
+    /// The gateway's identifier of the request.
+    pub(super) request_id: Option<Arc<str>>,
+}
+
+/// The runs whose messages the rows of a list can refer to.
+pub struct EarlierRuns<'a> {
+    ledger: &'a dyn Ledger,
+    /// The newest first.
+    runs: Vec<Run>,
+    /// The rows that refer to a message.
+    rows: RoaringBitmap,
+    /// The list of the run.
+    copies: &'a Copies,
+    brief: &'a Brief,
+}
+
+impl<'a> EarlierRuns<'a> {
+    /// Those of a run; nothing if no row refers to a message.
+    pub(super) async fn of(
+        ledger: &'a dyn Ledger,
+        run: &Run,
+        left_out: &LeftOut,
+        (copies, brief): (&'a Copies, &'a Brief),
+    ) -> Result<Option<Self>, ResultsError> {
+        let Some(rows) = already_sent(left_out).filter(|_| run.live) else { return Ok(None) };
+        let mut runs = ledger.runs(RunFilter::of_campaign(&run.campaign)).await?;
+        // A run of another edition counts if this one took its place.
+        let is_of_edition = |other: &Run| (&other.edition, other.round) == (&run.edition, run.round);
+        runs.retain(|other| {
+            let counts = is_of_edition(other) || other.progress == Progress::Replaced;
+            other.live && other.key.0 < run.key.0 && other.shares_recipients(run) && counts
+        });
+        runs.sort_by_key(|other| (!is_of_edition(other), Reverse(other.key)));
+        Ok((!runs.is_empty()).then(|| Self { ledger, runs, rows, copies, brief }))
+    }
+
+    /// The messages, which are looked up while the list is read.
+    pub(super) fn messages(self) -> Result<EarlierMessages<'a>, ResultsError> {
+        let list = FrozenList::open(ListSource::Copies(self.copies))?;
+        let reader = Reader::open(list, self.copies.place().as_ref(), &settings(self.brief))?;
+        let column = reader.header().phone();
+        let list = ListAhead::of(reader);
+        Ok(EarlierMessages { runs: self, list, column, through: 0, found: VecDeque::new() })
+    }
+
+    /// Looks these rows up in each run, the newest first.
+    async fn look_up(&self, mut wanted: Vec<WantedRow>) -> Result<Vec<(u32, EarlierMessage)>, ResultsError> {
+        let mut found = Vec::new();
+        for run in &self.runs {
+            if wanted.is_empty() {
+                break;
+            }
+            let before = found.len();
+            match run.purged_at {
+                Some(_) => self.add_purged(run, &wanted, &mut found).await?,
+                None => self.add(run, &wanted, &mut found).await?,
+            }
+            let known: RoaringBitmap = found[before..].iter().map(|(row, _)| *row).collect();
+            wanted.retain(|(_, row)| !known.contains(*row));
+        }
+        found.sort_unstable_by_key(|(row, _)| *row);
+        Ok(found)
+    }
+
+    /// Of a purged run only the numbers are known, as hashes.
+    async fn add_purged(
+        &self,
+        run: &Run,
+        wanted: &[WantedRow],
+        found: &mut Vec<(u32, EarlierMessage)>,
+    ) -> Result<(), ResultsError> {
+        let numbers = self.ledger.numbers_sent_to(&[run.key]).await?;
+        let name: Arc<str> = run.name().into();
+        let message = |row| {
+            (row, EarlierMessage { run: Arc::clone(&name), state: None, id: None, msg_id: None, request_id: None })
+        };
+        found.extend(wanted.iter().filter(|(phone, _)| numbers.contains(*phone)).map(|(_, row)| message(*row)));
+        Ok(())
+    }
+
+    /// Adds the messages of a run that these rows refer to.
+    async fn add(
+        &self,
+        run: &Run,
+        wanted: &[WantedRow],
+        found: &mut Vec<(u32, EarlierMessage)>,
+    ) -> Result<(), ResultsError> {
+        let ledger = self.ledger;
+        let sent = ledger.rows_sent(run.key).await?;
+        if sent.is_empty() {
+            return Ok(());
+        }
+        let mut pairs = match self.brief.duplicates {
+            Duplicates::Allow => self.pairs_by_text(run, sent, wanted).await?,
+            Duplicates::Skip | Duplicates::Refuse => self.pairs_by_number(run, sent, wanted).await?,
+        };
+        pairs.sort_unstable();
+        let there: RoaringBitmap = pairs.iter().map(|(there, _)| *there).collect();
+        let Some(last) = there.max() else { return Ok(()) };
+        let (name, owned): (Arc<str>, bool) = (run.name().into(), is_owned(ledger, run).await?);
+        let is_few = there.len() <= FEW;
+        let mut records = match is_few {
+            true => RowRecords::of_few(ledger, run, owned, &there).await?,
+            false => RowRecords::new(ledger, run, owned).await?,
+        };
+        let steps: Vec<(u32, u32)> = match is_few {
+            true => there.iter().map(|row| (row, row)).collect(),
+            false => (Row::FIRST.get()..=last)
+                .step_by(STEP as usize)
+                .map(|first| (first, first.saturating_add(STEP - 1).min(last)))
+                .collect(),
+        };
+        let mut pairs = pairs.into_iter().peekable();
+        for (first, last) in steps {
+            records.reach(Row::new(first), Row::new(last)).await?;
+            for row in first..=last {
+                // Each record is taken, since memory would hold it otherwise.
+                let record = records.take_reached(Row::new(row));
+                while let Some((_, here)) = pairs.next_if(|(there, _)| *there == row) {
+                    found.extend(record.as_ref().map(|record| (here, message(run, &name, Row::new(row), record))));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a run that have a message, with the rows of the same number that refer to it.
+    async fn pairs_by_number(
+        &self,
+        run: &Run,
+        mut sent: RoaringBitmap,
+        wanted: &[WantedRow],
+    ) -> Result<Vec<Pair>, ResultsError> {
+        let (mut pairs, mut envelopes) = (Vec::new(), Walk::over(self.ledger, run.key));
+        while let Some(envelope) = envelopes.next().await? {
+            for row in &envelope.rows {
+                // A row can have several attempts.
+                let Some(phone) = row.to.number().filter(|_| sent.remove(row.row.get())) else { continue };
+                let here = &wanted[range(wanted, |(other, _)| other.cmp(&phone))];
+                pairs.extend(here.iter().map(|(_, here)| (row.row.get(), *here)));
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// The rows of a run that have a message, with the rows of the same number and text that refer to it. Several rows with
+    /// the same text refer to one message each, as far as there are so many.
+    async fn pairs_by_text(
+        &self,
+        run: &Run,
+        sent: RoaringBitmap,
+        wanted: &[WantedRow],
+    ) -> Result<Vec<Pair>, ResultsError> {
+        let there = self.ledger.copies(run).await?;
+        let here = self.copies.clone();
+        let rows: RoaringBitmap = wanted.iter().map(|(_, row)| *row).collect();
+        let read = tokio::task::spawn_blocking(move || {
+            let frozen = FrozenInputs::of(&there)?;
+            let (Some(there), Some(here)) = (texts(&frozen, &there, &sent)?, texts(&frozen, &here, &rows)?) else {
+                return Ok(Vec::new());
+            };
+            Ok(pairs(&there, &here))
+        });
+        read.await.map_err(|error| ResultsError::Recipients(error.to_string()))?
+    }
+}
+
+/// The rows that are skipped because their recipients have a message.
+fn already_sent(left_out: &LeftOut) -> Option<RoaringBitmap> {
+    let mut sets = left_out.sets().filter(|(state, reason, _)| *state == State::Skipped && *reason == ALREADY_SENT);
+    sets.next().map(|(.., rows)| rows.clone())
+}
+
+/// The messages that the rows of a list refer to, from the first row to the last.
+pub(super) struct EarlierMessages<'a> {
+    runs: EarlierRuns<'a>,
+    /// The list, read ahead of whoever asks.
+    list: ListAhead,
+    column: usize,
+    /// The last row that was looked up.
+    through: u32,
+    /// What was found and not taken yet, by row.
+    found: VecDeque<(u32, EarlierMessage)>,
+}
+
+/// A row that refers to a message, with its number.
+type WantedRow = (Phone, u32);
+
+/// A row of an earlier run, and the row that refers to it.
+type Pair = (u32, u32);
+
+impl EarlierMessages<'_> {
+    /// Looks up the messages of the rows up to this one, which come after those before.
+    pub(super) async fn reach(&mut self, last: Row) -> Result<(), ResultsError> {
+        while self.through < last.get() && self.runs.rows.max().is_some_and(|wanted| wanted > self.through) {
+            let wanted = self.next_batch().await;
+            if wanted.is_empty() {
+                self.through = u32::MAX;
+            }
+            let found = self.runs.look_up(wanted).await?;
+            self.found.extend(found);
+        }
+        Ok(())
+    }
+
+    /// The message that a row refers to, if it is known. Rows are asked for in ascending order.
+    pub(super) fn take(&mut self, row: Row) -> Option<EarlierMessage> {
+        while self.found.front().is_some_and(|(before, _)| *before < row.get()) {
+            self.found.pop_front();
+        }
+        self.found.pop_front_if(|(of, _)| *of == row.get()).map(|(_, message)| message)
+    }
+
+    /// The next rows that refer to messages.
+    async fn next_batch(&mut self) -> Vec<WantedRow> {
+        let region: Option<Region> = self.runs.brief.region;
+        let mut wanted = Vec::new();
+        while wanted.len() < BATCH {
+            let Some(chunk) = self.list.next().await else { break };
+            for record in chunk.iter() {
+                self.through = record.row.get();
+                if self.runs.rows.contains(record.row.get())
+                    && let Ok(phone) = parse(record.fields.get(self.column), region)
+                {
+                    wanted.push((phone, record.row.get()));
+                }
+            }
+        }
+        wanted.sort_unstable();
+        wanted
+    }
+}
+
+/// A row with its number and its text.
+type RowText = ((Phone, TextHash), u32);
+
+/// What the texts of a run say to these rows of a list, in the order of numbers and texts; nothing if they do not fit the list.
+fn texts(frozen: &FrozenInputs, list: &Copies, rows: &RoaringBitmap) -> Result<Option<Vec<RowText>>, ResultsError> {
+    let opened = FrozenList::open(ListSource::Copies(list))?;
+    let Ok(compiled) = compile_for_everybody(frozen, (opened, list.place().as_ref())) else { return Ok(None) };
+    let mut texts = Vec::new();
+    each_text(compiled, |row, phone, text| {
+        let text = text.filter(|_| rows.contains(row.get()));
+        texts.extend(text.map(|text| ((phone, text), row.get())));
+    })
+    .map_err(|finding| vec![*finding])?;
+    texts.sort_unstable();
+    Ok(Some(texts))
+}
+
+/// The rows of the same number and text in two lists.
+fn pairs(there: &[RowText], here: &[RowText]) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for same in here.chunk_by(|(one, _), (other, _)| one == other) {
+        let Some((text, _)) = same.first() else { continue };
+        let known = &there[range(there, |(other, _)| other.cmp(text))];
+        let Some(last) = known.last() else { continue };
+        pairs.extend(same.iter().enumerate().map(|(index, (_, row))| (known.get(index).unwrap_or(last).1, *row)));
+    }
+    pairs
+}
+
+fn message(run: &Run, name: &Arc<str>, row: Row, record: &RowRecord) -> EarlierMessage {
+    EarlierMessage {
+        run: Arc::clone(name),
+        state: Some(record.state),
+        id: run.id(row, record.order()),
+        msg_id: record.msg_id().cloned(),
+        request_id: record.request_id().cloned(),
+    }
+}
+
+/// Where the equal elements of a sorted slice are.
+fn range<T>(sorted: &[T], compare: impl Fn(&T) -> std::cmp::Ordering) -> Range<usize> {
+    let start = sorted.partition_point(|element| compare(element).is_lt());
+    start..start + sorted[start..].partition_point(|element| compare(element).is_eq())
+}

@@ -1,0 +1,179 @@
+//! The results of another run that stand where a run writes its own: they are kept under another name, and nothing is
+//! overwritten for that.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use super::target::{dialect, read};
+use crate::manifest::CampaignPath;
+use crate::private::{self, Existing};
+
+/// The column of the run, counted from 0.
+const RUN: usize = 16;
+/// How much of two files is compared at once.
+const BLOCK: usize = 1 << 16;
+
+/// Results that were kept under another name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptResults {
+    /// The run that they are of.
+    pub run: String,
+    /// Where they are now.
+    pub path: PathBuf,
+}
+
+/// The run of the first row of the results in a file; nothing if there are none, or they name no run.
+pub(super) fn run_at(file: &CampaignPath) -> Option<String> {
+    let mut head = Vec::new();
+    // The header alone can be as long as that, and the first row comes after it.
+    read(file).ok()?.take(1 << 21).read_to_end(&mut head).ok()?;
+    let delimiter = dialect(&head)?;
+    let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(head.as_slice());
+    let mut record = csv::ByteRecord::new();
+    results.read_byte_record(&mut record).ok().filter(|has_row| *has_row)?;
+    let run = std::str::from_utf8(record.get(RUN)?).ok()?;
+    number(run).map(|_| run.to_owned())
+}
+
+/// The number of a run in its name: the `3` of `sale@3`.
+fn number(run: &str) -> Option<u32> {
+    run.rsplit_once('@')?.1.parse().ok()
+}
+
+/// Keeps the results of a run under the name `NAME@N` beside their place, where N is the number of the run, or a higher number
+/// if there is such a file already. The file at the place stays until its successor replaces it.
+///
+/// # Errors
+/// When the file cannot be linked or copied.
+pub(super) fn keep(path: &Path, run: &str) -> io::Result<PathBuf> {
+    let first = number(run).unwrap_or(1);
+    for number in first..=u32::MAX {
+        let kept = numbered(path, number);
+        match duplicate(path, &kept) {
+            Ok(()) => {
+                private::sync_entry(&kept)?;
+                return Ok(kept);
+            }
+            // It was kept already, by a process that ended before it could replace what is there.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_same(path, &kept) => return Ok(kept),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// The path with `@N` before its ending.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("@{number}"));
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    path.with_file_name(name)
+}
+
+/// Gives a file a second name, or copies it where the file system has no links; never over another file.
+fn duplicate(path: &Path, kept: &Path) -> io::Result<()> {
+    match fs::hard_link(path, kept) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
+        linked => return linked,
+    }
+    let mut copy = private::file(kept, Existing::Refused)?;
+    let copied = io::copy(&mut File::open(path)?, &mut copy).and_then(|_| copy.sync_all());
+    if copied.is_err() {
+        // A part of a copy is worth nothing. The reason that is reported is the first one.
+        let _ = fs::remove_file(kept);
+    }
+    copied
+}
+
+/// Whether two files have the same bytes.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let same = || -> io::Result<bool> {
+        let (one, other) = (File::open(one)?, File::open(other)?);
+        if one.metadata()?.len() != other.metadata()?.len() {
+            return Ok(false);
+        }
+        let (mut one, mut other) = (BufReader::with_capacity(BLOCK, one), BufReader::with_capacity(BLOCK, other));
+        let (mut left, mut right) = ([0; BLOCK], [0; BLOCK]);
+        loop {
+            let (count, others) = (fill(&mut one, &mut left)?, fill(&mut other, &mut right)?);
+            if left[..count] != right[..others] {
+                return Ok(false);
+            }
+            if count == 0 {
+                return Ok(true);
+            }
+        }
+    };
+    same().unwrap_or(false)
+}
+
+/// Reads until the buffer is full or the file ends.
+fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::COLUMNS;
+    use super::*;
+
+    fn results(run: &str) -> String {
+        let mut cells = vec![String::new(); COLUMNS.len()];
+        cells[RUN] = run.to_owned();
+        format!("{}\n{}\n", COLUMNS.join(","), cells.join(","))
+    }
+
+    #[test]
+    fn column_of_the_run_is_where_it_was_in_every_version() {
+        assert_eq!(COLUMNS[RUN], "run");
+    }
+
+    #[test]
+    fn run_is_read_from_the_first_row() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sale.csv");
+        let run = |text: &str| {
+            fs::write(&path, text).unwrap();
+            run_at(&CampaignPath::anywhere(&path))
+        };
+        assert_eq!(run(&results("sale@3")), Some("sale@3".to_owned()));
+        assert_eq!(run(&results("sale@3").replace(',', ";")), Some("sale@3".to_owned()));
+        assert_eq!(run(&format!("\u{feff}{}", results("зима@12"))), Some("зима@12".to_owned()));
+        for none in [results(""), COLUMNS.join(","), String::new(), "phone,name\n1,2\n".to_owned(), results("sale")] {
+            assert_eq!(run(&none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn kept_results_have_a_free_name_and_overwrite_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("sale.csv"), "one").unwrap();
+        assert_eq!(keep(&at("sale.csv"), "sale@1").unwrap(), at("sale@1.csv"));
+        assert_eq!(keep(&at("sale.csv"), "sale@1").unwrap(), at("sale@1.csv"), "the same again needs no other file");
+        fs::remove_file(at("sale.csv")).unwrap();
+        fs::write(at("sale.csv"), "two").unwrap();
+        assert_eq!(keep(&at("sale.csv"), "sale@1").unwrap(), at("sale@2.csv"));
+        fs::create_dir(at("sale@3.csv")).unwrap();
+        fs::remove_file(at("sale.csv")).unwrap();
+        fs::write(at("sale.csv"), "three").unwrap();
+        assert_eq!(keep(&at("sale.csv"), "sale@3").unwrap(), at("sale@4.csv"), "a folder is in the way");
+        let read = |name: &str| fs::read_to_string(at(name)).unwrap();
+        assert_eq!([read("sale@1.csv"), read("sale@2.csv"), read("sale@4.csv")], ["one", "two", "three"]);
+        for (name, kept) in [("a.b.xlsx", "a.b@7.xlsx"), ("plain", "plain@7")] {
+            assert_eq!(numbered(Path::new(name), 7), Path::new(kept));
+        }
+    }
+}

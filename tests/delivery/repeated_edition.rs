@@ -1,0 +1,175 @@
+//! The results of another run of an edition: which message a skipped row refers to, and where the earlier results are.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Answer, Folder, Gateway, Results, accepted, campaign, phone, rejected};
+
+/// These columns of the results, row by row.
+fn columns<const N: usize>(results: &Results, names: [&str; N]) -> Vec<[String; N]> {
+    results.rows.iter().map(|row| names.map(|name| row[name].clone())).collect()
+}
+
+fn read(sale: &Folder, name: &str) -> String {
+    fs::read_to_string(sale.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The names of the files beside the results.
+fn names(sale: &Folder) -> Vec<String> {
+    let entries = fs::read_dir(sale.path("results")).expect("a folder");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn skipped_row_has_the_identifiers_of_the_message_it_refers_to() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let first = sale.results();
+    let ids = ["id", "msg_id", "request_id"];
+    assert_eq!(columns(&first, ["message_run", "message_state"]), [["sale@1", "accepted"]; 3]);
+    // The list is in another order, and two people are new.
+    let list: String = [6, 4, 2, 3, 5].map(|row| format!("{},Person {row}\n", phone(row))).concat();
+    campaign().with_list(&format!("phone,name\n{list}")).through(&gateway).rewrite(&sale);
+    sale.run(&[]).exits(0);
+    let second = sale.results();
+    assert_eq!(
+        columns(&second, ["state", "reason", "run", "message_run", "message_state"]),
+        [
+            ["accepted", "", "sale@2", "sale@2", "accepted"],
+            ["skipped", "already sent", "sale@2", "sale@1", "accepted"],
+            ["skipped", "already sent", "sale@2", "sale@1", "accepted"],
+            ["skipped", "already sent", "sale@2", "sale@1", "accepted"],
+            ["accepted", "", "sale@2", "sale@2", "accepted"],
+        ]
+    );
+    let [before, after] = [columns(&first, ids), columns(&second, ids)];
+    assert_eq!(after[1..4], [before[2].clone(), before[0].clone(), before[1].clone()]);
+    assert!(after.iter().all(|[id, msg_id, _]| !id.is_empty() && !msg_id.is_empty()), "{after:?}");
+    let header = "answer,run,message_run,message_state,phone,name";
+    assert!(second.header.join(",").ends_with(header), "the new columns are the last before the list's own");
+    // Each later run finds the run that sent the message.
+    campaign().to(6).through(&gateway).rewrite(&sale);
+    sale.run(&[]).exits(0);
+    let runs = ["sale@1", "sale@1", "sale@1", "sale@2", "sale@2", "sale@3"];
+    assert_eq!(sale.results().column("message_run"), runs);
+    let told = sale.campaign(&["results", "sale", "--out", "-", "--json"]).exits(0).json();
+    let rows = told["rows"].as_array().expect("rows");
+    assert_eq!(rows.iter().map(|row| row["message_run"].as_str().unwrap()).collect::<Vec<_>>(), runs);
+    assert_eq!(rows[0]["msg_id"], Value::from(before[0][1].clone()));
+}
+
+#[test]
+fn skipped_row_of_a_queued_message_has_its_request() {
+    let gateway = Gateway::accepting();
+    let draft = |people| campaign().to(people).asynchronous().through(&gateway).top("receipts: off");
+    let sale = draft(2).write();
+    sale.run(&[]).exits(0);
+    let request = sale.results().rows[0]["request_id"].clone();
+    draft(3).rewrite(&sale);
+    sale.run(&[]).exits(0);
+    let row = &sale.results().rows[0];
+    assert!(!request.is_empty(), "{row:?}");
+    assert_eq!((&row["request_id"], &row["message_state"]), (&request, &"queued".to_owned()));
+}
+
+#[test]
+fn skipped_row_has_the_state_that_its_message_has_now() {
+    let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
+    let draft = |people| campaign().to(people).batches_of(1).one_at_a_time().through(&gateway);
+    let sale = draft(2).write();
+    sale.run(&[]);
+    draft(3).rewrite(&sale);
+    sale.run(&["--accept-changes"]);
+    let row = &sale.results().rows[1];
+    assert_eq!((&row["state"], &row["message_run"]), (&"skipped".to_owned(), &"sale@1".to_owned()));
+    assert!(["in_doubt", "unresolved"].contains(&row["message_state"].as_str()), "{row:?}");
+    sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent"]).exits(0);
+    sale.campaign(&["results", "sale@2"]).exits(0);
+    assert_eq!(columns(&sale.results(), ["state", "message_state"])[1], ["skipped", "assumed_sent"]);
+}
+
+#[test]
+fn rows_of_a_number_refer_to_the_messages_of_their_texts() {
+    let gateway = Gateway::accepting();
+    let draft = |names: &str| {
+        let list: String = names.chars().map(|name| format!("{},{name}\n", phone(2))).collect();
+        let list = format!("phone,name\n{list}");
+        campaign().with_list(&list).recipients("duplicates: allow").through(&gateway)
+    };
+    let sale = draft("ABA").write();
+    sale.run(&[]).exits(0);
+    let first = columns(&sale.results(), ["id", "msg_id"]);
+    draft("CABAX").rewrite(&sale);
+    sale.run(&[]).exits(0);
+    let second = columns(&sale.results(), ["id", "msg_id"]);
+    assert_eq!(second[1..4], first, "each row that says the same has a message of its own");
+}
+
+#[test]
+fn rejected_row_has_its_own_message_alone() {
+    let gateway = Gateway::always(Answer::items(|operation| match operation["phone"] == phone(3) {
+        true => rejected(operation, "No route"),
+        false => accepted(operation),
+    }));
+    let sale = campaign().through(&gateway).write();
+    sale.run(&[]).exits(3);
+    sale.run(&[]).exits(3);
+    let row = &sale.results().rows[1];
+    assert_eq!([&row["message_run"], &row["message_state"]], ["sale@2", "rejected"]);
+}
+
+#[test]
+fn results_of_the_run_before_are_kept_beside_their_place() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let first = read(&sale, "results/sale.csv");
+    campaign().to(4).through(&gateway).rewrite(&sale);
+    // What a person has there is never overwritten.
+    sale.write("results/sale@2.csv", "my work\n");
+    sale.run(&[]).exits(0).says("the results of sale@1 are in `").says("sale@1.csv` now");
+    assert_eq!((read(&sale, "results/sale@1.csv"), names(&sale).len()), (first.clone(), 3));
+    let second = read(&sale, "results/sale.csv");
+    campaign().to(5).through(&gateway).rewrite(&sale);
+    sale.run(&[]).exits(0);
+    assert_eq!(names(&sale), ["sale.csv", "sale@1.csv", "sale@2.csv", "sale@3.csv"]);
+    assert_eq!(read(&sale, "results/sale@2.csv"), "my work\n");
+    assert_eq!((read(&sale, "results/sale@1.csv"), read(&sale, "results/sale@3.csv")), (first.clone(), second));
+    // The ledger knows where they are, and a run that is written again keeps nothing.
+    sale.campaign(&["results", "sale@1"]).exits(0).says("sale@1.csv");
+    sale.campaign(&["results", "sale@3"]).exits(0);
+    assert_eq!((read(&sale, "results/sale@1.csv"), names(&sale).len()), (first, 4));
+    let status = sale.campaign(&["status", "sale@1", "--json"]).exits(0).json();
+    assert!(status["results"].as_str().expect("a path").ends_with("results/sale@1.csv"), "{status}");
+}
+
+#[test]
+fn results_of_another_run_are_kept_wherever_they_are_written_to() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(2).through(&gateway).top("results: sale.xlsx").write();
+    sale.run(&[]).exits(0);
+    let first = fs::read(sale.path("sale.xlsx")).expect("a workbook");
+    campaign().to(3).through(&gateway).top("results: sale.xlsx").rewrite(&sale);
+    sale.run(&[]).exits(0);
+    assert_eq!(fs::read(sale.path("sale@1.xlsx")).expect("a workbook"), first);
+    sale.campaign(&["results", "sale@1", "--out", "sale.xlsx"]).exits(0).says("sale@2.xlsx");
+    assert!(sale.path("sale@2.xlsx").is_file());
+    // A file that is not a results file still refuses the run.
+    sale.write("sale.xlsx", "my work\n");
+    campaign().to(4).through(&gateway).top("results: sale.xlsx").rewrite(&sale);
+    sale.run(&[]).exits(2).says("sale.xlsx");
+}
+
+#[test]
+fn rehearsals_replace_the_results_of_rehearsals() {
+    let sale = campaign().write();
+    for _ in 0..3 {
+        sale.run(&[]).exits(0);
+    }
+    assert_eq!(names(&sale), ["sale.sandbox.csv"]);
+}
