@@ -8,7 +8,7 @@ use super::header_match::{Headers, Meant};
 use super::phone_columns::PhoneColumns;
 use super::phones::resembles_number;
 use super::records::HeaderLine;
-use crate::domain::Region;
+use crate::domain::{Region, one_or, plural};
 use crate::finding::{Finding, did_you_mean, list, list_all, rules};
 
 /// The name of the column that holds the numbers.
@@ -260,7 +260,8 @@ fn same_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
     let shown = repeated.iter().take(MOST_SHOWN).map(|columns| same_name(line, &names[columns[1]], *columns));
     let mut findings: Vec<Finding> = shown.collect();
     if let (Some(last), Some(more @ 1..)) = (findings.last_mut(), repeated.len().checked_sub(MOST_SHOWN)) {
-        last.message.push_str(&format!("; {more} more columns have the name of an earlier one"));
+        let (columns, have) = (plural(more as u64, "more column"), one_or(more as u64, "has", "have"));
+        last.message.push_str(&format!("; {columns} {have} the name of an earlier one"));
     }
     findings
 }
@@ -303,7 +304,9 @@ fn wrong_phone(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<R
     }
     let header = &line.headers[phone];
     let message = match tally.valid {
+        0 if tally.filled == 1 => format!("the first cell in `{header}` is not a phone number"),
         0 => format!("none of the first {} cells in `{header}` is a phone number", tally.filled),
+        1 => format!("of the first {} cells in `{header}` only 1 is a phone number", tally.filled),
         valid => format!("of the first {} cells in `{header}` only {valid} are phone numbers", tally.filled),
     };
     let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, message).at(line.place(phone));

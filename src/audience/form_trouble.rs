@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::trouble::{SAVE_AS, Spot};
+use crate::domain::{one_or, plural};
 use crate::finding::{Finding, Rule, did_you_mean, list, rules};
 
 fn of_file(rule: &'static Rule, file: &Path, is: &str) -> Finding {
@@ -146,9 +147,11 @@ pub(super) fn no_visible_sheet(file: &Path, sheets: &[String]) -> Finding {
 
 /// Rows that somebody hid are recipients like others.
 pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
-    let (number, rows_are) = (rows.len(), if rows.len() == 1 { "row is" } else { "rows are" });
+    let number = rows.len() as u64;
     let message = format!(
-        "{number} {rows_are} hidden in the sheet `{sheet}`, and recipients like all others: {}",
+        "{} {} hidden in the sheet `{sheet}`, and recipients like all others: {}",
+        plural(number, "row"),
+        one_or(number, "is", "are"),
         named(rows, rows.len())
     );
     Finding::new(&rules::RECIPIENTS_HIDDEN_ROWS, message)
@@ -158,11 +161,8 @@ pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
 
 /// Cells in which a formula failed.
 pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], shown: &str) -> Finding {
-    let (cells, has) = (
-        if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") },
-        if cells == 1 { "has" } else { "have" },
-    );
-    let rows_word = if rows.len() == 1 { "row" } else { "rows" };
+    let (cells, has) = (plural(cells, "cell"), one_or(cells, "has", "have"));
+    let rows_word = one_or(rows.len() as u64, "row", "rows");
     let message = format!(
         "{cells} of the sheet `{sheet}` {has} an error such as `{shown}` instead of a value: {rows_word} {}",
         named(rows, rows.len())

@@ -11,7 +11,7 @@ use super::decoding::refused;
 use super::dialect::most_often;
 use super::digits::{is_scientific, whole_number};
 use super::intake::line_ends;
-use crate::domain::Delimiter;
+use crate::domain::{Delimiter, plural};
 use crate::finding::{Finding, Place, Source, rules};
 
 /// The most bytes of a line that are shown behind the place.
@@ -172,8 +172,7 @@ pub(super) struct RaggedRow {
 pub(super) fn ragged(spot: Spot<'_>, ragged: RaggedRow) -> Finding {
     let RaggedRow { cells, expected, delimiter, surplus } = ragged;
     let line = spot.line_of(0);
-    let plural = if cells == 1 { "" } else { "s" };
-    let message = format!("line {line} has {cells} cell{plural}, the header has {expected}");
+    let message = format!("line {line} has {}, the header has {expected}", plural(cells as u64, "cell"));
     let shortened = is_shortened(spot.raw, delimiter);
     let own = most_often(spot.raw);
     // A row of several cells by itself, only not by what stands between the cells of the first one.

@@ -19,6 +19,7 @@ use crate::delivery::Interrupt;
 use crate::door::{self, Hosts, Limits, reachable};
 use crate::finding::Finding;
 use crate::manifest::{KeySource, Profile};
+use crate::report::plural;
 use crate::runs::{Adapters, Error, INTAKE, KeylessAccount, hook_of, key_of, numbers_in, refuse_other_secret};
 
 /// How long the gateway has for an answer.
@@ -141,15 +142,15 @@ async fn listen(
 
 /// What stands between an assistant and a message, in words.
 fn locks(args: &ConnectorArgs) -> String {
-    let lookups = args.max_lookups_per_hour;
+    let lookups = plural(args.max_lookups_per_hour.get().into(), "number");
     if !args.allow_send {
-        return format!("it sends no messages without --allow-send, and looks up at most {lookups} numbers an hour");
+        return format!("it sends no messages without --allow-send, and looks up at most {lookups} an hour");
     }
     let only_to = args.only_to.as_ref().map(|file| format!(", to the numbers of {} alone", file.display()));
     let yes = if args.approve { "your `campaign approve`" } else { "being confirmed by the assistant" };
     let (most, only_to) = (args.max_sends_per_hour, only_to.unwrap_or_default());
     format!(
-        "it sends, each message after {yes}, at most {most} an hour{only_to}, and looks up at most {lookups} numbers an hour"
+        "it sends, each message after {yes}, at most {most} an hour{only_to}, and looks up at most {lookups} an hour"
     )
 }
 

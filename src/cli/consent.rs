@@ -153,7 +153,7 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
         }
         Proposal::GoOn { run, snapshot, profile, number, cost } => {
             let (name, host) = (run.name(), profile.base_url.host());
-            let (rows, counts) = (thousands(run.recipients), counts_line(&snapshot.counts));
+            let (rows, counts) = (plural(run.recipients, "row"), counts_line(&snapshot.counts));
             let through = &profile.name;
             let mut text = format!("going on with {name} · through {through} at {host}\n  {rows} rows: {counts}\n");
             if let Some(cost) = cost {
@@ -215,7 +215,7 @@ fn begin(
 ) -> String {
     let (campaign, survey) = (&inputs.campaign, &surveyed.survey);
     let mut text = format!("{} · through {} at {}\n", campaign.brief.name, profile.name, profile.base_url.host());
-    text += &format!("  list: {} ({} rows)\n", campaign.recipients, thousands(survey.recipients));
+    text += &format!("  list: {} ({})\n", campaign.recipients, plural(survey.recipients, "row"));
     text += &format!("  {}\n", counts_line(&survey.counts()));
     for line in left_out(surveyed) {
         text += &format!("    {}\n", one_line(&line));
@@ -269,7 +269,8 @@ pub(super) fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> String {
     const BEFOREHAND: &str = "say `--yes` to agree where nobody can be asked";
     match (what, refusal) {
         (ProposalKind::Run(number), Refusal::NobodyToAsk) => {
-            format!("this would send to {number} recipients through a live gateway; {BEFOREHAND}")
+            let recipients = plural(*number, "recipient");
+            format!("this would send to {recipients} through a live gateway; {BEFOREHAND}")
         }
         (ProposalKind::Run(_), Refusal::No) => "nothing was sent: the number was not typed".to_owned(),
         (ProposalKind::Arm, Refusal::NobodyToAsk) => {

@@ -5,12 +5,12 @@ use super::changed::inputs_changed;
 use super::suggested::{Options, file};
 use super::{busy, consent, exit, plan, policy, schedule};
 use crate::delivery::SingleKind;
-use crate::domain::{LOOPBACK, Row};
+use crate::domain::{self, LOOPBACK, Row, one_or};
 use crate::finding::{Finding, list, quoted, rules};
 use crate::gateway::{FailureCause, InquiryFailure};
 use crate::ledger::LedgerError;
 use crate::regular_file::ran_out_of_handles;
-use crate::report::{LossSign, ResultsError, plural, thousands};
+use crate::report::{LossSign, ResultsError, plural};
 use crate::runs::{AccountView, Error, ProposalKind, Refusal, RetryLeftOut, RunPhase, WeakerRule};
 
 /// Why a command ended without its result.
@@ -235,7 +235,7 @@ fn explain(error: Error, options: &Options) -> Explanation {
             "{} the message of {run} ({began_at:.0}), and since then the channels or their texts changed: they would get \
              nothing of it. For another mailing give the campaign an `edition`, such as `edition: \"{{{{ today }}}}\"`; \
              to send the new text to the others alone, say `--accept-changes`",
-            if people == 1 { "1 person has".to_owned() } else { format!("{} people have", thousands(people)) }
+            format!("{} {}", domain::people(people), one_or(people, "has", "have"))
         )),
         Error::NoGatewayNamed => Explanation::wrong(
             "`--yes` agrees to send, and no gateway is named to send through: write `gateway: NAME` into the campaign, or \
@@ -263,12 +263,15 @@ fn explain(error: Error, options: &Options) -> Explanation {
             Explanation { help: Some(help), ..Explanation::wrong(message) }
         }
         Error::OtherNumber { said, number } => Explanation::wrong(format!(
-            "`--again {said}` does not match: the new round would go to {number} recipients, who would all get the \
-             message once more; to send to new recipients only, leave `--again` out; if all are meant, say `--again {number}`"
+            "`--again {said}` does not match: the new round would go to {}, who would all get the \
+             message once more; to send to new recipients only, leave `--again` out; if all are meant, say `--again {number}`",
+            plural(number, "recipient")
         )),
         Error::TooManyRecipients { number, limit } => Explanation::wrong(format!(
-            "{number} recipients are more than the gateway's limit of {limit}; look at the list with `campaign \
-             check`; if all of them are meant, say `--up-to {number}`"
+            "{} {} more than the gateway's limit of {limit}; look at the list with `campaign \
+             check`; if all of them are meant, say `--up-to {number}`",
+            plural(number, "recipient"),
+            one_or(number, "is", "are")
         )),
         Error::NoSuchRow { row, last } => no_such_row(row, last),
         Error::NothingToRetry { run, failed, error, left_out } => {

@@ -15,7 +15,8 @@ pub(super) fn listing(runs: &[[String; 6]], width: Option<usize>) -> String {
 }
 
 fn paragraph([run, gateway, began, rows, state, counts]: &[String; 6], width: usize) -> String {
-    let lines = [format!("{run} · {gateway} · {began} · {state}"), format!("  {rows} rows: {counts}")];
+    let rows = if rows == "1" { "1 row".to_owned() } else { format!("{rows} rows") };
+    let lines = [format!("{run} · {gateway} · {began} · {state}"), format!("  {rows}: {counts}")];
     lines.map(|line| if width < CUT { wrapped(&line, width) } else { cut(&line, width) }).concat()
 }
 

@@ -201,9 +201,9 @@ pub(super) fn refusal(refusal: &PlanRefusal, options: &Options) -> String {
                 sent => format!(", in addition to {} of this edition without an approval", thousands(*sent)),
             };
             format!(
-                "this would send to {} recipients{edition}; above {} the gateway `{gateway}` needs an approval. Nothing was \
+                "this would send to {}{edition}; above {} the gateway `{gateway}` needs an approval. Nothing was \
                  sent; next: {}",
-                thousands(*number),
+                plural(*number, "recipient"),
                 thousands((*above).into()),
                 next
             )

@@ -100,12 +100,12 @@ fn show(output: &Output, inputs: &Inputs, surveyed: &ListSurvey, args: &PreviewA
     let shown = preview_rows(&mut inputs.open()?, &surveyed.survey.left_out, rows, most, show);
     let shown = shown.map_err(|finding| Error::Findings(vec![*finding]))?;
     if !output.json {
-        let rows = report::thousands(surveyed.survey.recipients);
+        let rows = report::plural(surveyed.survey.recipients, "row");
         let next = output.command(through(format_args!("run {}", file(&inputs.campaign.file)), gateway));
         let cost = surveyed.cost(inputs, &surveyed.survey.planned_rows());
         let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
         let costs = cost.map(|cost| format!(" · sending all {}", cost_words(&cost, currency))).unwrap_or_default();
-        output.result(&format!("{shown} of {rows} rows{costs}\nnext: {next}\n"));
+        output.result(&format!("{shown} of {rows}{costs}\nnext: {next}\n"));
     }
     Ok(())
 }

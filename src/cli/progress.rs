@@ -128,8 +128,8 @@ fn words(event: &DeliveryEvent) -> String {
             format!("waiting for what became of the first messages, at most {}", duration(*at_most))
         }
         DeliveryEvent::Stopping { reason, in_flight, at_most } => format!(
-            "stopping ({reason}): waiting for {} messages in flight, at most {}",
-            thousands(*in_flight as u64),
+            "stopping ({reason}): waiting for {} in flight, at most {}",
+            plural(*in_flight as u64, "message"),
             duration(*at_most)
         ),
     }

@@ -11,6 +11,7 @@ use super::events::{learnt_line, unwritten};
 use super::exit;
 use super::failure::Failure;
 use crate::delivery::{Polled, Reconciliation, patience};
+use crate::domain::{one_or, thousands};
 use crate::ledger::{Progress, State};
 use crate::report::{counts_json, counts_line, duration, plural};
 use crate::runs::{self, Polling, ReconciledRun};
@@ -82,9 +83,11 @@ fn polled_line(polled: &Polled) -> String {
         return "every message that was taken has its end".to_owned();
     }
     let mut text = format!("asked about {} without an end, something new was told of {told}", plural(asked, "message"));
-    for (count, what) in
-        [(blind, "answers prove nothing"), (unclear, "had no usable answer"), (left, "were not asked about")]
-    {
+    for (count, what) in [
+        (blind, format!("{} nothing", one_or(blind, "answer proves", "answers prove"))),
+        (unclear, "had no usable answer".to_owned()),
+        (left, format!("{} not asked about", one_or(left, "was", "were"))),
+    ] {
         if count > 0 {
             text += &format!(", {count} {what}");
         }

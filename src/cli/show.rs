@@ -212,8 +212,12 @@ fn change_words(change: &Change) -> String {
             let channel = channel.as_ref().map(|channel| format!(" on {}", channel.word())).unwrap_or_default();
             format!("asked, the gateway knows it{msg_id}: {status}{channel}")
         }
-        Change::NotFound { asked } => format!("not found: asked {asked} times, the gateway does not know it"),
-        Change::Unresolved { asked } => format!("unresolved: asked {asked} times, nothing proves what became of it"),
+        Change::NotFound { asked } => {
+            format!("not found: asked {}, the gateway does not know it", plural((*asked).into(), "time"))
+        }
+        Change::Unresolved { asked } => {
+            format!("unresolved: asked {}, nothing proves what became of it", plural((*asked).into(), "time"))
+        }
         Change::AssumedSent { by, why } => format!("counts as sent{}{}", decided(by), because(why)),
         Change::NotSent { by, why } => format!("counts as not sent{}{}", decided(by), because(why)),
         Change::SendAgain { by, why } => format!("to be sent again{}{}", decided(by), because(why)),

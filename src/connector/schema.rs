@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::arguments::phone_problem;
+use crate::domain::plural;
 use crate::finding::{did_you_mean, list, one_line};
 
 /// The largest whole number that every JSON reader keeps exact.
@@ -130,8 +131,8 @@ fn check_items(path: &str, schema: &Value, items: &[Value], problems: &mut Vec<S
     let (least, most) = (schema["minItems"].as_u64().unwrap_or(0), schema["maxItems"].as_u64());
     if count < least || most.is_some_and(|most| count > most) {
         problems.push(match most {
-            Some(most) => format!("`{path}` has {count} items; {least} to {most} are allowed"),
-            None => format!("`{path}` has {count} items; at least {least} must be there"),
+            Some(most) => format!("`{path}` has {}; {least} to {most} are allowed", plural(count, "item")),
+            None => format!("`{path}` has {}; at least {least} must be there", plural(count, "item")),
         });
     }
     let repeats = items.iter().enumerate().any(|(index, item)| items[..index].contains(item));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::course::Halt;
 use super::stop::{Stop, StopKind};
+use crate::domain::plural;
 use crate::ledger::Bound;
 
 /// After what time at most it is asked again whether something may leave: the clock may be set, or the computer sleep.
@@ -45,7 +46,8 @@ pub(super) fn words(bound: &Bound) -> String {
         ),
         Bound::Day { limit, until, .. } => {
             let (moment, zone) = (until.strftime("%Y-%m-%d %H:%M"), until.time_zone().iana_name().unwrap_or("UTC"));
-            format!("`delivery.per_day` lets {limit} messages leave today; the next leave from {moment} on ({zone})")
+            let messages = plural(*limit, "message");
+            format!("`delivery.per_day` lets {messages} leave today; the next leave from {moment} on ({zone})")
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::stop::{Stop, StopKind};
-use crate::domain::Outcome;
+use crate::domain::{Outcome, one_or, plural};
 use crate::gateway::{Reply, Signal, StopCause};
 
 /// The share of rejected operations counts only once so many answers are in.
@@ -138,10 +138,9 @@ impl Breaker {
             return None;
         };
         (self.doubtful >= self.limits.doubtful_envelopes).then(|| {
-            Stop::new(
-                StopKind::Breaker,
-                format!("{} requests in a row are in doubt; the last: {reason}", self.doubtful),
-            )
+            let doubtful = u64::from(self.doubtful);
+            let (requests, are) = (plural(doubtful, "request"), one_or(doubtful, "is", "are"));
+            Stop::new(StopKind::Breaker, format!("{requests} in a row {are} in doubt; the last: {reason}"))
         })
     }
 
@@ -159,7 +158,9 @@ impl Breaker {
     fn by_rate(&self) -> Option<Stop> {
         let (error, in_a_row) = &self.same_error;
         if *in_a_row >= self.limits.same_error_in_a_row {
-            let reason = format!("{in_a_row} messages in a row were rejected with `{error}`");
+            let in_a_row = u64::from(*in_a_row);
+            let (messages, were) = (plural(in_a_row, "message"), one_or(in_a_row, "was", "were"));
+            let reason = format!("{messages} in a row {were} rejected with `{error}`");
             return Some(too_many(&reason));
         }
         if self.answers >= ENOUGH_ANSWERS

@@ -40,7 +40,8 @@ fn compile<R: Read>(
         let found = frozen.includes.iter().find(|(include, _)| include == name);
         found.map(|(_, source)| source.clone()).ok_or_else(|| format!("the text `{name}` is not among the copies"))
     };
-    prepare(brief, list, Texts { places: None, load: &mut load }, &frozen.today)
+    let texts = Texts { places: None, load: &mut load };
+    prepare(brief, list, texts, &frozen.today).map_err(|unprepared| unprepared.findings)
 }
 
 /// Gives the number of each row of a list that has one, in the order of the rows, with the hash of its text if it has a message.

@@ -7,7 +7,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::Sha256;
 
-use crate::domain::MessageId;
+use crate::domain::{MessageId, plural};
 
 /// The fewest bytes of a secret.
 const SHORTEST: usize = 32;
@@ -21,7 +21,7 @@ pub enum HookError {
     #[error("there is no secret for the addresses of webhooks")]
     None,
     /// It could be guessed.
-    #[error("the secret for the addresses of webhooks has {0} bytes, and needs {SHORTEST} at least")]
+    #[error("the secret for the addresses of webhooks has {}, and needs {SHORTEST} at least", plural(*.0 as u64, "byte"))]
     Short(usize),
 }
 

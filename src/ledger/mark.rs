@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
+use crate::domain::plural;
 use crate::failpoint;
 use crate::ledger::checksum::Checksum;
 use crate::private::{self, Existing};
@@ -67,8 +68,9 @@ impl Mark {
                 let furthest = marks.iter().map(|known| known.generation).max().unwrap_or(0);
                 (self.generation < furthest).then(|| {
                     format!(
-                        "it was written {furthest} times and holds only the first {} of them: it is an older copy, or the \
+                        "it was written {} and holds only the first {} of them: it is an older copy, or the \
                          end of its log is damaged",
+                        plural(furthest.unsigned_abs(), "time"),
                         self.generation
                     )
                 })

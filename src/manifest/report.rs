@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::keys::{CAMPAIGN, Key, is_known};
 use super::yaml::slips;
+use crate::domain::{one_or, plural};
 use crate::finding::{Finding, Place, Severity, Source, rules};
 
 /// The most findings about one file that are told.
@@ -100,7 +101,8 @@ impl Report {
         let rest = self.findings.split_off(self.findings.len().min(MOST));
         if !rest.is_empty() {
             let worst = rest.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Warning);
-            let message = format!("{} more problems are not shown", rest.len());
+            let more = rest.len() as u64;
+            let message = format!("{} {} not shown", plural(more, "more problem"), one_or(more, "is", "are"));
             let finding = Finding { severity: worst, ..Finding::new(&rules::MORE_FINDINGS, message) };
             self.findings.push(finding.help("mend those that are shown, then check again"));
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::check::online::Cost;
+use crate::domain::thousands;
 use crate::finding::list_all;
 use crate::ledger::{State, StateCounts};
 
@@ -37,20 +38,6 @@ fn words(state: State) -> String {
     }
 }
 
-/// A number with its thousands apart: `1 000 000`.
-#[must_use]
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// A time in words that fit its size: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
 #[must_use]
 pub fn duration(time: Duration) -> String {
@@ -77,23 +64,12 @@ pub fn cost_words(cost: &Cost, currency: Option<&str>) -> String {
     }
 }
 
-/// A number with its word: `1 row`, `2 rows`.
-#[must_use]
-pub fn plural(count: u64, word: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{} {word}{s}", thousands(count))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_times_are_written_for_people() {
-        assert_eq!(
-            (thousands(0), thousands(999), thousands(1_000_000)),
-            ("0".into(), "999".into(), "1 000 000".into())
-        );
+    fn times_are_written_for_people() {
         let times = [(400, "0.4 s"), (12_000, "12 s"), (200_000, "3 min 20 s"), (7_500_000, "2 h 5 min")];
         for (milliseconds, text) in times {
             assert_eq!(duration(Duration::from_millis(milliseconds)), text);

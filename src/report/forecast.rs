@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{duration, plural, thousands};
 use crate::check::online::Prices;
 use crate::check::{First, Survey};
-use crate::domain::{Amount, Stage};
+use crate::domain::{Amount, Stage, one_or};
 use crate::finding::one_line;
 use crate::manifest::{Campaign, Profile, Rate};
 
@@ -161,7 +161,7 @@ impl Forecast {
             let numbers: Vec<String> = first.iter().map(u32::to_string).collect();
             let more = rows - numbers.len() as u64;
             let more = if more > 0 { format!(" and {} more", thousands(more)) } else { String::new() };
-            let word = if *rows == 1 { "row" } else { "rows" };
+            let word = one_or(*rows, "row", "rows");
             format!("− {} {state}: {} ({word} {}{more})", thousands(*rows), one_line(reason), numbers.join(", "))
         };
         let mut lines = vec![format!("  {} in the list", plural(self.rows, "row"))];

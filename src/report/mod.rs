@@ -53,7 +53,7 @@ pub use account::{message_json, sender_json, sms_template_json, viber_template_j
 pub use channel_figures::{ChannelFigure, ChannelFigures, DeliveryTimes};
 pub use earlier_messages::EarlierRuns;
 pub use effect::{Arm, Effect, Interval, Proportion, PurchaseFile, Purchases, Verdict};
-pub use figures::{cost_words, counts_json, counts_line, duration, plural, thousands};
+pub use figures::{cost_words, counts_json, counts_line, duration};
 pub use forecast::Forecast;
 pub use frozen_list::ListSource;
 pub use history::{History, HistoryEntry, Incident};
@@ -91,3 +91,5 @@ pub use speed::Estimate;
 pub use target::{ProtectedPath, Target, is_workbook};
 pub use unclear_replies::{UnclearReply, unclear_replies};
 pub use workbook::MOST_ROWS;
+
+pub use crate::domain::{plural, thousands};

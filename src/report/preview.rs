@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::preview_rows::RowPreview;
 use crate::domain::{
     Content, Encoding, MessageId, Operation, OperationKind, Phone, Rcs, Row, Sms, Stage, Viber, costly_characters,
-    sms_text,
+    plural, sms_text,
 };
 use crate::finding::one_line;
 use crate::gateway::encode;
@@ -57,7 +57,7 @@ fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {
                 Encoding::Gsm7 => "GSM-7, 160 characters or 153 per part",
                 Encoding::Ucs2 => "Unicode, 70 characters or 67 per part",
             };
-            let parts = if size.parts == 1 { "1 part".to_owned() } else { format!("{} parts", size.parts) };
+            let parts = plural(size.parts as u64, "part");
             heading(text, channel, signature, &format!(" · {parts} ({encoding}; {} used)", size.units));
             body(text, message);
             if let Some(plain) = plain {

@@ -9,7 +9,7 @@ use roaring::RoaringTreemap;
 use super::launch::Session;
 use super::{Error, blocking};
 use crate::audience::{PhoneProblem, decode_table, number_in_header, parse, read_columns, suggest_for_numbers};
-use crate::domain::{Purpose, Region, Row};
+use crate::domain::{Purpose, Region, Row, one_or, plural};
 use crate::finding::{Finding, Place, rules};
 use crate::manifest::{Campaign, Profile, SuppressFile, unopened};
 
@@ -69,11 +69,12 @@ fn read_all<'f>(
             Ok(Numbers { numbers, unread }) => {
                 suppressed.numbers |= numbers;
                 if !unread.is_empty() {
-                    let rows = unread.len();
-                    let (s, hold) = if rows == 1 { ("", "holds") } else { ("s", "hold") };
+                    let rows = unread.len() as u64;
                     let message = format!(
-                        "{rows} row{s} of `{}` {hold} no number that can be used: {}",
+                        "{} of `{}` {} no number that can be used: {}",
+                        plural(rows, "row"),
                         file.file.display(),
+                        one_or(rows, "holds", "hold"),
                         told(&unread)
                     );
                     let finding = Finding::new(&rules::SUPPRESS_ROW, message).help(advice(&unread));

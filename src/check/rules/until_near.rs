@@ -3,6 +3,7 @@
 use super::dates::{name, place, sending};
 use crate::calendar::{Outlook, ScheduledRun};
 use crate::check::timing::TimedCampaign;
+use crate::domain::{one_or, plural};
 use crate::finding::{Finding, Rule};
 
 pub(super) static RULE: Rule = Rule::warning(
@@ -36,7 +37,9 @@ fn finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) -> Option<F
     let time = ends.to_zoned(timed.campaign.home()).strftime("%Y-%m-%d %H:%M");
     let leaving = messages.saturating_sub(unsent);
     let message = format!(
-        "of {messages} messages{date} about {leaving} can leave before {time}: {unsent} are skipped by `until`"
+        "of {}{date} about {leaving} can leave before {time}: {unsent} {} skipped by `until`",
+        plural(messages, "message"),
+        one_or(unsent, "is", "are")
     );
     Some(Finding::new(&RULE, message).at(place(timed, &["delivery.until"])))
 }

@@ -12,6 +12,7 @@ use crate::cli::events::kept_results;
 use crate::cli::output::Output;
 use crate::cli::suggested::{LIVE, file, through};
 use crate::cli::{exit, schedule};
+use crate::domain::{one_or, people};
 use crate::finding::list;
 use crate::gateway::Oddity;
 use crate::ledger::{Run, State, StateCounts, StopKind};
@@ -213,11 +214,7 @@ impl Words<'_> {
             notes.push(format!("rejected {} ×{here}: {error}", thousands(count)));
         }
         if ended.opted_out > 0 {
-            let people = if ended.opted_out == 1 {
-                "1 person".to_owned()
-            } else {
-                format!("{} people", thousands(ended.opted_out))
-            };
+            let people = people(ended.opted_out);
             notes.push(match run.live {
                 true => format!("{people} opted out while it was sent, and got nothing"),
                 false => format!("{people} opted out; after a live run they get no more marketing"),
@@ -227,9 +224,9 @@ impl Words<'_> {
         let (name, doubt) = (run.name(), counts.get(State::InDoubt));
         let resolve = output.about_run(&name, &NextStep::Decide);
         if doubt > 0 {
-            let rows = if doubt == 1 { "1 row is".to_owned() } else { format!("{} rows are", thousands(doubt)) };
+            let (rows, are) = (plural(doubt, "row"), one_or(doubt, "is", "are"));
             notes.push(format!(
-                "{rows} in doubt: nothing proves whether the message went out. Nothing was sent again; the results say \
+                "{rows} {are} in doubt: nothing proves whether the message went out. Nothing was sent again; the results say \
                  why, row by row"
             ));
             notes.push(format!("ask again: {}", output.about_run(&name, &NextStep::Ask)));
@@ -346,8 +343,7 @@ fn since(before: &SentBefore) -> String {
     let from = file.as_ref().map(|file| format!(", from `{}`", file.display())).unwrap_or_default();
     let later = match later {
         0 => String::new(),
-        1 => ", and by 1 run after it".to_owned(),
-        runs => format!(", and by {runs} runs after it"),
+        runs => format!(", and by {} after it", plural(*runs as u64, "run")),
     };
     format!("whoever was sent to has it since {run} ({began_at:.0}){from}{later}")
 }

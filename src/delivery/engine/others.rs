@@ -3,7 +3,7 @@
 use super::{Engine, unwritten};
 use crate::delivery::stop::{Stop, StopKind};
 use crate::delivery::together::{AROUND, doubtful_in_a_row};
-use crate::domain::Outcome;
+use crate::domain::{Outcome, one_or, plural};
 use crate::gateway::Reply;
 use crate::ledger::LedgerError;
 
@@ -26,7 +26,8 @@ impl Engine {
             let around = number.saturating_sub(AROUND).max(1)..=number.saturating_add(AROUND);
             let in_a_row = doubtful_in_a_row(&self.route.ledger.envelopes(run, around).await?);
             if in_a_row >= self.most_doubtful {
-                let reason = format!("{in_a_row} requests in a row are in doubt, of all processes that send the run");
+                let (requests, are) = (plural(in_a_row.into(), "request"), one_or(in_a_row.into(), "is", "are"));
+                let reason = format!("{requests} in a row {are} in doubt, of all processes that send the run");
                 self.halt(Stop::new(StopKind::Breaker, reason));
             }
         }

@@ -10,7 +10,7 @@
 use std::fmt;
 
 use super::{Channel, Field, Stage};
-use crate::domain::{Encoding, SmsText, sms_text};
+use crate::domain::{Encoding, SmsText, plural, sms_text};
 
 /// What a channel accepts of a text; an empty one none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +162,8 @@ impl fmt::Display for Violation {
                 write!(f, "{parts} parts, more than `max_parts: {max}`: {what} has {has} characters; {fit} fit{why}")
             }
             Reason::AlphaNameLength(length) => {
-                write!(f, "{what} has {length} characters; a sender name has 3 to 11")
+                let characters = plural(*length as u64, "character");
+                write!(f, "{what} has {characters}; a sender name has 3 to 11")
             }
             Reason::AlphaNameCharacters => {
                 write!(f, "{what} may have only Latin letters, digits, dots, dashes, underscores and spaces")

@@ -10,7 +10,7 @@ use super::cut::answer;
 use super::loose::{Success, msg_id, present, text, whole};
 use super::members::Item;
 use super::read::{Rules, doubt};
-use crate::domain::{MsgId, Outcome};
+use crate::domain::{MsgId, Outcome, plural};
 use crate::gateway::{EncodedOperation, Envelope, Oddity, Reply, Signal, StopCause};
 
 /// The members of a payload that are looked at.
@@ -233,7 +233,8 @@ fn miscounted(envelope: &Envelope, results: &[Result<'_>]) -> Reply {
             _ => Outcome::InDoubt { reason: Arc::from("the answer has another number of items than the envelope") },
         })
         .collect();
-    let why = format!("the answer has {} items for {} operations", results.len(), envelope.operations().len());
+    let items = plural(results.len() as u64, "item");
+    let why = format!("the answer has {items} for {}", plural(envelope.operations().len() as u64, "operation"));
     Reply::new(outcomes, Signal::Stop(StopCause::OffContract, why))
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::hint::{belongs_under, hint, meant};
 use super::{Key, Mark, Shape, campaign::TEXT_FILE, channel_form, find, list_columns, names, protective};
-use crate::domain::Amount;
+use crate::domain::{Amount, plural};
 use crate::finding::{Finding, did_you_mean, list, rules};
 use crate::manifest::report::Report;
 use crate::manifest::value::{Rate, Seconds, Share, cap};
@@ -141,9 +141,9 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
         (Shape::Channels, Content::Map(entries)) => channel_form::without_dashes(entry, entries, report),
         (Shape::List { of, least, most }, Content::List(items)) => {
             if !(least..=most).contains(&items.len()) {
-                let (count, s) = (items.len(), if items.len() == 1 { "" } else { "s" });
-                let message = format!("`{}` has {count} item{s}, but must have {least} to {most}", entry.key);
-                let help = if count < least { "add items, each with its own dash" } else { "remove items" };
+                let items_there = plural(items.len() as u64, "item");
+                let message = format!("`{}` has {items_there}, but must have {least} to {most}", entry.key);
+                let help = if items.len() < least { "add items, each with its own dash" } else { "remove items" };
                 report.at(&entry.key_span, Finding::new(&rules::OUT_OF_RANGE, message).help(help));
             }
             for item in items {

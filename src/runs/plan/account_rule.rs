@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ApproverKey;
+use crate::domain::{ApproverKey, plural};
 use crate::ledger::{KeptApprovalRule, LedgerError};
 use crate::manifest::{Address, ApprovalRule, Profile};
 use crate::runs::{Adapters, Error, check_host, person};
@@ -169,7 +169,8 @@ impl std::fmt::Display for Written {
             Some(Limits { above, by }) => {
                 let names = |(name, key): (&String, &String)| format!("{name} ({key})");
                 let by: Vec<String> = by.iter().map(names).collect();
-                write!(f, "an approval for more than {above} recipients by {}", by.join(" or "))
+                let recipients = plural((*above).into(), "recipient");
+                write!(f, "an approval for more than {recipients} by {}", by.join(" or "))
             }
         }
     }
