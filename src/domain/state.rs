@@ -161,6 +161,18 @@ impl State {
         }
     }
 
+    /// Whether the gateway proved this state, so that no earlier doubt or decision explains it.
+    #[must_use]
+    pub fn is_proven(self) -> bool {
+        self.has_left() || matches!(self, State::Rejected | State::Failed)
+    }
+
+    /// Whether the gateway has the message and reports no failure, so that no earlier error explains the state.
+    #[must_use]
+    pub fn has_left(self) -> bool {
+        matches!(self, State::Accepted | State::Queued | State::Delivered | State::Read)
+    }
+
     /// Whether a message may change from this state to `next`.
     ///
     /// Evidence only moves forward: doubt and decisions give way to proof, proof to nothing but

@@ -133,7 +133,7 @@ impl RowWriter {
         let outcome = settled.map(|(_, outcome)| outcome);
         let amendment = sent.and_then(|record| record.amendment.as_ref());
         let last_event = amendment.and_then(|amendment| amendment.last.as_ref());
-        let Texts { reason, error, request_id, answer } = texts(outcome, facts.exclusion.as_ref());
+        let Texts { reason, error, request_id, answer } = texts(outcome, facts.exclusion.as_ref()).of_state(state);
         // It may have been left out after an attempt.
         let left_out = facts.exclusion.as_ref().filter(|_| state == State::Skipped);
         let reason = match (state, outcome, left_out) {
@@ -181,7 +181,7 @@ impl RowWriter {
             request_id: earlier.and_then(|earlier| earlier.request_id.as_deref()).unwrap_or(request_id),
             parts,
             gateway_status: receipt.map_or(gateway_status, |receipt| receipt.status.name()),
-            reason: decided.map_or(Cow::Borrowed(reason), |amendment| amended(amendment, reason).into()),
+            reason: decided.map_or(Cow::Borrowed(reason), |amendment| amended(amendment, reason, state).into()),
             error: reported_error(receipt, state).unwrap_or(error),
             submitted_at: sent.map_or("", |record| &record.submitted_at),
             updated_at,
@@ -196,7 +196,7 @@ impl RowWriter {
 }
 
 /// The gateway's reason in a receipt; nothing for the failure of a channel that is not the failure of the message.
-fn reported_error(receipt: Option<&Receipt>, state: State) -> Option<&str> {
+pub(super) fn reported_error(receipt: Option<&Receipt>, state: State) -> Option<&str> {
     let receipt = receipt.filter(|receipt| state == State::Failed || !receipt.status.is_failure())?;
     receipt.error.as_deref()
 }
@@ -215,6 +215,15 @@ struct Texts<'a> {
     answer: &'a str,
 }
 
+impl Texts<'_> {
+    /// Without what later proof of the state replaced: why the row was in doubt or not sent, and an earlier error.
+    fn of_state(self, state: State) -> Self {
+        let reason = if state.is_proven() { "" } else { self.reason };
+        let error = if state.has_left() { "" } else { self.error };
+        Self { reason, error, ..self }
+    }
+}
+
 fn texts<'a>(outcome: Option<&'a Outcome>, exclusion: Option<&'a Exclusion>) -> Texts<'a> {
     let none = Texts::default();
     match outcome {
@@ -226,11 +235,13 @@ fn texts<'a>(outcome: Option<&'a Outcome>, exclusion: Option<&'a Exclusion>) -> 
     }
 }
 
-/// Why a row is in its state after what was learnt and decided; `before` is why it was in doubt or refused.
-fn amended(amendment: &Amendment, before: &str) -> String {
+/// Why a row is in its state after what was learnt and decided; `before` is why it was in doubt or refused. Proof of the
+/// state replaces every decision and every question without a result.
+fn amended(amendment: &Amendment, before: &str, state: State) -> String {
     let asked = |times: &u32| if *times == 1 { "once".to_owned() } else { format!("{times} times") };
     let because = |why: &Option<String>| why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-    let text = match amendment.last.as_ref().map(|(_, change)| change) {
+    let last = amendment.last.as_ref().map(|(_, change)| change);
+    let text = match last.filter(|change| !state.is_proven() || matches!(change, Change::Found { .. })) {
         None => before.to_owned(),
         Some(Change::Found { .. }) => "found by asking the gateway".to_owned(),
         Some(Change::NotFound { asked: times }) => {
@@ -244,9 +255,10 @@ fn amended(amendment: &Amendment, before: &str) -> String {
         Some(Change::SendAgain { by, why }) => format!("to be sent again, as {by} decided{}", because(why)),
         Some(Change::Retry { by, .. }) => format!("to be sent as a new message, as {by} decided"),
     };
-    if amendment.duplicate {
-        format!("duplicate suspected: an earlier attempt went out after all; {text}")
-    } else {
-        text
+    const DUPLICATE: &str = "duplicate suspected: an earlier attempt went out after all";
+    match (amendment.duplicate, text.as_str()) {
+        (false, _) => text,
+        (true, "") => DUPLICATE.to_owned(),
+        (true, text) => format!("{DUPLICATE}; {text}"),
     }
 }

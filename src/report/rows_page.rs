@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use super::row_records::{RowRecord, RowRecords};
+use super::row_writer::reported_error;
 use crate::domain::{Outcome, Phone, Row};
-use crate::ledger::{Ledger, LedgerError, Run, State};
+use crate::ledger::{ENDED_EARLY, Ledger, LedgerError, Run, State};
 
 /// A row as a list of rows shows it.
 #[derive(Clone, Debug)]
@@ -51,13 +52,15 @@ pub async fn listed_rows(
     Ok(listed)
 }
 
-/// Why a message is not where it should be, as it was told last.
+/// Why a message is not where it should be, as it was told last. Later proof of its state replaces an earlier reason.
 fn reason(record: &RowRecord) -> Option<String> {
-    let told = record.told.as_ref().and_then(|told| told.last.receipt.error.clone());
-    let answered = record.settled.as_ref().and_then(|(_, outcome)| match outcome {
-        Outcome::Rejected { error } => Some(error.clone()),
-        Outcome::NotSent { reason } | Outcome::InDoubt { reason } => Some(reason.to_string()),
-        Outcome::Accepted { .. } | Outcome::Queued { .. } => None,
-    });
-    told.or(answered)
+    let state = record.state;
+    let told = reported_error(record.told.as_ref().map(|told| &told.last.receipt), state);
+    let answered = match record.settled.as_ref().map(|(_, outcome)| outcome) {
+        Some(Outcome::Rejected { error }) if !state.has_left() => Some(error.as_str()),
+        Some(Outcome::NotSent { reason } | Outcome::InDoubt { reason }) if !state.is_proven() => Some(reason.as_ref()),
+        None if state == State::InDoubt => Some(ENDED_EARLY),
+        _ => None,
+    };
+    told.or(answered).map(str::to_owned)
 }

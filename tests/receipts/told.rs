@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Hooked, operations};
-use crate::support::{Answer, Gateway, campaign};
+use crate::support::{Answer, Browser, Gateway, campaign};
 
 /// What a gateway tells of a message.
 fn status(operation: &Value, status: &str, second: u32) -> String {
@@ -68,6 +68,32 @@ fn a_row_in_doubt_is_proven_by_what_is_told_of_it_and_not_sent_again() {
     hooked.sale.run(&[]).exits(0);
     assert_eq!(gateway.sends().len(), 1);
     drop(server);
+}
+
+#[test]
+fn reason_of_an_earlier_doubt_or_decision_ends_with_proof() {
+    for decision in [None, Some("sent"), Some("not-sent")] {
+        let gateway = Gateway::answering([Answer::CloseRead]);
+        let hooked = Hooked::write(campaign().to(1).through(&gateway));
+        let server = hooked.serve();
+        hooked.sale.run(&[]).exits(4);
+        if let Some(decision) = decision {
+            let arguments = ["resolve", "sale", "--all", "--as", decision, "--i-accept-duplicates", "1"];
+            hooked.sale.campaign(&arguments);
+        }
+        let before = hooked.results().column("reason")[0].to_owned();
+        assert!(!before.is_empty(), "{decision:?}");
+        let operation = &operations(&gateway)[0];
+        assert_eq!(hooked.tell(operation, &status(operation, "DELIVERED", 5)), 200);
+        let results = hooked.results();
+        assert_eq!((results.states(), results.column("reason")), (vec!["delivered"], vec![""]), "{decision:?}");
+        let number = format!("+{}", crate::support::phone(2));
+        let found = hooked.sale.campaign(&["find", &number]).exits(0).stdout;
+        assert!(found.contains("delivered") && !found.contains(&before), "{decision:?}: {found}");
+        let page = Browser::first(&server).page("/runs/sale@1/rows").one("main").words();
+        assert!(page.contains("Delivered") && !page.contains("connection"), "{decision:?}: {page}");
+        drop(server);
+    }
 }
 
 #[test]
