@@ -60,6 +60,6 @@ pub use purpose::Purpose;
 pub use receipt::{Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel};
 pub use region::{ParseRegionError, Region, country_of};
 pub use row::{ParseRowsError, Row, RowSet};
-pub use state::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, FALLBACK_NOT_REPORTED, State};
+pub use state::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, FALLBACK_NOT_REPORTED, REPLACED, State};
 pub use status::{Arrival, Status};
 pub use text::{Encoding, SmsText, sms_text, split_sms};

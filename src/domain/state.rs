@@ -12,6 +12,9 @@ pub const ENDED_EARLY: &str = "the process that sent it ended before the answer 
 /// Why a row is skipped whose run was stopped for good.
 pub const CANCELLED: &str = "cancelled";
 
+/// Why a row is skipped that its run did not send before it was replaced.
+pub const REPLACED: &str = "replaced";
+
 /// Why a row is skipped whose number was cancelled in an earlier run of the same edition.
 pub const CANCELLED_EARLIER: &str = "cancelled earlier";
 

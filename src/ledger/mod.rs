@@ -98,7 +98,7 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
 use crate::domain::MessageId;
-pub use crate::domain::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, State};
+pub use crate::domain::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, REPLACED, State};
 
 /// A boxed future of a ledger operation: the disk is an edge where one indirection does not matter.
 pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send + 'a>>;

@@ -5,7 +5,10 @@
 
 use roaring::RoaringBitmap;
 
-use super::{EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, Progress, RowEvents, Run, SentRow, State};
+use super::{
+    CANCELLED, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, Progress, REPLACED, RowEvents, Run,
+    SentRow, State,
+};
 use crate::domain::{Chain, Outcome, Row};
 
 /// What a run is doing, as far as the states of its rows depend on it.
@@ -20,6 +23,8 @@ pub enum Activity {
     Over,
     /// It was stopped for good: what it did not send is skipped.
     Cancelled,
+    /// Another run replaced it: what it did not send is skipped.
+    Replaced,
 }
 
 /// An attempt to send a row.
@@ -98,7 +103,8 @@ impl Activity {
             Progress::Finished => Activity::Over,
             Progress::Cancelled => Activity::Cancelled,
             Progress::Open | Progress::Replaced if owned => Activity::Sending,
-            Progress::Open | Progress::Replaced => Activity::Idle,
+            Progress::Open => Activity::Idle,
+            Progress::Replaced => Activity::Replaced,
         }
     }
 
@@ -108,7 +114,7 @@ impl Activity {
         let state = match (outcome, self) {
             (Some(outcome), _) => State::of(outcome),
             (None, Activity::Sending) => State::Sending,
-            (None, Activity::Idle | Activity::Over | Activity::Cancelled) => State::InDoubt,
+            (None, Activity::Idle | Activity::Over | Activity::Cancelled | Activity::Replaced) => State::InDoubt,
         };
         Attempt { envelope, state, chain }
     }
@@ -142,8 +148,17 @@ impl Activity {
     pub(super) fn ends(self, recorded: State) -> State {
         match (self, recorded) {
             (Activity::Over, State::Planned) => State::NotSent,
-            (Activity::Cancelled, State::Planned) => State::Skipped,
+            (Activity::Cancelled | Activity::Replaced, State::Planned) => State::Skipped,
             _ => recorded,
+        }
+    }
+
+    /// Why a row is skipped that is not left out: its run ended before it was sent.
+    #[must_use]
+    pub fn skip_reason(self) -> &'static str {
+        match self {
+            Activity::Replaced => REPLACED,
+            Activity::Sending | Activity::Idle | Activity::Over | Activity::Cancelled => CANCELLED,
         }
     }
 }
@@ -271,6 +286,17 @@ mod tests {
             let expected = if planned { [State::NotSent, State::Skipped] } else { [idle; 2] };
             assert_eq!([over, cancelled], expected, "{attempts:?} {events:?}");
         });
+    }
+
+    #[test]
+    fn replaced_run_skips_the_rows_that_it_did_not_send() {
+        for state in State::ALL {
+            let expected = if state == State::Planned { State::Skipped } else { state };
+            assert_eq!(Activity::Replaced.ends(state), expected, "{state}");
+        }
+        let replaced = Activity::of(Progress::Replaced, false);
+        assert_eq!((replaced, replaced.skip_reason()), (Activity::Replaced, REPLACED));
+        assert_eq!(replaced.once(None), State::InDoubt, "nobody has its requests any more");
     }
 
     #[test]

@@ -35,6 +35,13 @@ impl StateCounts {
         self.add(to, rows);
     }
 
+    /// Moves the planned rows to the skipped ones; tells how many they were.
+    pub fn skip_planned(&mut self) -> u64 {
+        let planned = self.get(State::Planned);
+        self.shift(State::Planned, State::Skipped, planned);
+        planned
+    }
+
     /// The states that occur, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (State, u64)> {
         State::ALL.into_iter().map(|state| (state, self.get(state))).filter(|(_, count)| *count > 0)

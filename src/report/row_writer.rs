@@ -11,7 +11,7 @@ use super::layout::{Layout, Line};
 use super::row_records::{Amendment, RowRecord};
 use crate::audience::{Chunk, Fields, PhoneColumns};
 use crate::domain::{Allotment, Channel, FALLBACK_NOT_REPORTED, OperationKind, Outcome, Phone, Receipt, Region, Row};
-use crate::ledger::{Activity, CANCELLED, Change, ENDED_EARLY, Run, State};
+use crate::ledger::{Activity, Change, ENDED_EARLY, Run, State};
 use crate::manifest::Brief;
 
 /// What all rows of a listing share.
@@ -139,8 +139,8 @@ impl RowWriter {
         let reason = match (state, outcome, left_out) {
             (State::InDoubt, None, _) => ENDED_EARLY,
             (State::Skipped, _, Some(exclusion)) => &exclusion.reason,
-            // Nobody was left out of the list for it: the run was stopped for good.
-            (State::Skipped, _, None) => CANCELLED,
+            // Nobody was left out of the list for it: the run ended before it was sent.
+            (State::Skipped, _, None) => self.activity.skip_reason(),
             _ => reason,
         };
         let lacks_fallback = sent.is_some_and(RowRecord::lacks_fallback);

@@ -44,7 +44,11 @@ pub async fn listed_rows(
             Some(record) => (record.state, reason(record)),
             None => (records.activity().unattempted(out.map(|(state, _)| state)), None),
         };
-        let out = out.filter(|(of, _)| *of == state).map(|(_, why)| why.to_owned());
+        let out = match out.filter(|(of, _)| *of == state) {
+            None if state == State::Skipped => Some(records.activity().skip_reason()),
+            out => out.map(|(_, why)| why),
+        };
+        let out = out.map(str::to_owned);
         let sent_at = record.as_ref().map(|record| record.begun_at);
         let phone = record.as_ref().and_then(|record| record.phone);
         listed.push(ListedRow { row: *row, phone, state, reason: out.or(reason), sent_at });

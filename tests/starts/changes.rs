@@ -1,6 +1,8 @@
 //! What changed since: told with what it is, by whatever looks.
 
-use crate::support::{Folder, Gateway, campaign, phone};
+use serde_json::json;
+
+use crate::support::{Browser, Folder, Gateway, Server, campaign, change_ledger, phone};
 
 const HELLO: &str = "  - sms: { signature: OlenaCo, message: Hello }";
 const NEWS: &str = "  - sms: { signature: OlenaCo, message: News }";
@@ -90,4 +92,39 @@ fn a_list_without_anybody_is_fine_where_the_campaign_says_so() {
     sale.run(&["--dry-run"]).exits(0);
     sale.campaign(&["status"]).exits(0).says("no runs yet");
     assert!(gateway.requests().is_empty());
+}
+
+#[test]
+fn replaced_run_shows_unsent_rows_as_skipped() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--limit", "4"]).exits(0);
+    sale.replace("sale.yaml", "{{ name }}", "you");
+    sale.run(&["--accept-changes"]).exits(0);
+    let told = sale.campaign(&["status", "sale@1", "--json"]).exits(0).json();
+    assert_eq!((&told["state"], &told["counts"]), (&"replaced".into(), &json!({ "accepted": 4, "skipped": 6 })));
+    let listed = sale.campaign(&["results", "sale@1", "--out", "-"]).exits(0).stdout;
+    let results = crate::support::Results::parse(&listed);
+    let reasons = [["accepted"; 4].as_slice(), &["skipped"; 6]].concat();
+    assert_eq!(results.states(), reasons);
+    assert_eq!(results.column("reason"), [[""; 4].as_slice(), &["replaced"; 6]].concat());
+    let server = Server::start(&sale, &[]);
+    let browser = Browser::first(&server);
+    for path in ["/", "/runs/sale@1", "/runs/sale@1/rows"] {
+        let page = browser.page(path).one("main").words();
+        assert!(page.contains("Skipped") && !page.contains("To be sent"), "{path}: {page}");
+    }
+}
+
+#[test]
+fn ledger_of_an_earlier_version_shows_a_replaced_run_alike() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(10).through(&gateway).write();
+    sale.run(&["--limit", "4"]).exits(0);
+    sale.replace("sale.yaml", "{{ name }}", "you");
+    sale.run(&["--accept-changes"]).exits(0);
+    let counts = r#"{"planned":6,"accepted":4}"#;
+    change_ledger(&sale, &format!("UPDATE runs SET counts = '{counts}' WHERE number = 1"));
+    let told = sale.campaign(&["status", "sale@1", "--json"]).exits(0).json();
+    assert_eq!(told["counts"], json!({ "accepted": 4, "skipped": 6 }));
 }

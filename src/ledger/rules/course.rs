@@ -51,6 +51,15 @@ impl Run {
     /// Another run takes its place: it ends as it is.
     pub(in crate::ledger) fn replace(&mut self, at: Timestamp) {
         (self.progress, self.epoch, self.ended_at) = (Progress::Replaced, None, Some(at));
+        self.skip_unsent();
+    }
+
+    /// Counts the rows as skipped that a replaced run did not send, as their states say. An earlier version counted them as
+    /// planned.
+    pub(in crate::ledger) fn skip_unsent(&mut self) {
+        if let (Progress::Replaced, Some((counts, _))) = (self.progress, &mut self.counts) {
+            counts.skip_planned();
+        }
     }
 
     /// Its rows were counted anew when it had so many receipts; nothing where somebody has it by now, or never ended it.

@@ -329,7 +329,7 @@ fn run(row: &Record, progress: Progress) -> Result<Run, Failure> {
     let lag: Option<i64> = row.try_get("lag")?;
     let (stop, signal): (Option<&str>, Option<i64>) = (row.try_get("stop")?, row.try_get("signal")?);
     let signal = signal.and_then(|signal| u8::try_from(signal).ok());
-    Ok(Run {
+    let mut run = Run {
         key: RunId(row.try_get("key")?),
         number: small(row, "number")?,
         campaign: row.try_get("campaign")?,
@@ -361,7 +361,9 @@ fn run(row: &Record, progress: Progress) -> Result<Run, Failure> {
         orders: Vec::new(),
         blocks: Vec::new(),
         sharing: sharing(row)?,
-    })
+    };
+    run.skip_unsent();
+    Ok(run)
 }
 
 /// On what terms a run is sent in shares, if it is.

@@ -5,7 +5,7 @@ use roaring::RoaringBitmap;
 
 use super::{Arrived, RunFigures};
 use crate::domain::{FALLBACK_NOT_REPORTED, Outcome, Row};
-use crate::ledger::{Activity, CANCELLED, Change, KeptReceipt, LeftOut, Run, State};
+use crate::ledger::{Activity, Change, KeptReceipt, LeftOut, Run, State};
 use crate::report::row_records::RowRecord;
 
 /// How far after the beginning of a run a gateway may say that something arrived which it tells already.
@@ -19,13 +19,16 @@ pub(in crate::report) struct Fold<'f> {
     attempted: RoaringBitmap,
     /// Nothing arrived before the run began.
     began_at: Timestamp,
+    /// Why the run skips rows that are not left out.
+    skip_reason: &'static str,
 }
 
 impl<'f> Fold<'f> {
     /// A fold of the records of a run.
     pub(in crate::report) fn of(run: &Run, left_out: &'f LeftOut) -> Self {
         let (figures, attempted) = Default::default();
-        Self { figures, left_out, attempted, began_at: run.began_at }
+        let skip_reason = Activity::of(run.progress, false).skip_reason();
+        Self { figures, left_out, attempted, began_at: run.began_at, skip_reason }
     }
 
     /// Adds the record of a row.
@@ -36,7 +39,7 @@ impl<'f> Fold<'f> {
         self.figures.doubts.add(row, record);
         match record.state {
             State::Skipped => {
-                let why = self.left_out.of(row).map_or(CANCELLED, |(_, why)| why);
+                let why = self.left_out.of(row).map_or(self.skip_reason, |(_, why)| why);
                 self.figures.left_out.add(State::Skipped, why, 1);
             }
             State::Rejected | State::Failed | State::NotSent => {
@@ -76,7 +79,7 @@ impl<'f> Fold<'f> {
 
     /// The figures, once all records are in; `activity` is what is being done about the run, which has so many recipients.
     pub(in crate::report) fn end(self, activity: Activity, recipients: u64) -> RunFigures {
-        let Self { mut figures, left_out, attempted, .. } = self;
+        let Self { mut figures, left_out, attempted, skip_reason, .. } = self;
         for (state, why, rows) in left_out.sets() {
             let rows = rows.len() - rows.intersection_len(&attempted);
             figures.left_out.add(state, why, rows);
@@ -85,7 +88,7 @@ impl<'f> Fold<'f> {
         let untouched = recipients.saturating_sub(figures.counts.total());
         let state = activity.unattempted(None);
         if state == State::Skipped {
-            figures.left_out.add(state, CANCELLED, untouched);
+            figures.left_out.add(state, skip_reason, untouched);
         }
         figures.counts.add(state, untouched);
         figures

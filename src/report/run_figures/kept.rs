@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::timeline::Timeline;
 use super::{Arrived, DoubtfulRow, Doubts, Reasons, RequestFigures, RunFigures, Terms, Way, WayFigure};
 use crate::domain::{Amount, Channel, Spending};
-use crate::ledger::{Parts, StateCounts};
+use crate::ledger::{Parts, REPLACED, State, StateCounts};
 use crate::report::channel_figures::{ChannelFigure, ChannelFigures, DeliveryTimes};
 
 /// The form of what follows; another one is read by nobody who knows this one.
@@ -84,6 +84,15 @@ impl KeptFigures {
     /// Whether they were made when a run had these counts and so many receipts.
     pub(super) fn is_of(&self, counts: &StateCounts, receipts: u64) -> bool {
         self.receipts == receipts && self.rows.as_ref().is_some_and(|rows| rows.counts == *counts)
+    }
+
+    /// The same for a run that another one replaced since: the rows that it did not send are skipped.
+    pub(super) fn replaced(mut self) -> Self {
+        if let Some(rows) = &mut self.rows {
+            let unsent = rows.counts.skip_planned();
+            rows.left_out.add(State::Skipped, REPLACED, unsent);
+        }
+        self
     }
 
     /// On what terms the run was sent last.

@@ -34,7 +34,7 @@ use kept::KeptFigures;
 use super::RowRecords;
 use super::channel_figures::{ChannelFigures, TAKEN};
 use crate::domain::{Channel, Row};
-use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId, StateCounts};
+use crate::ledger::{Ledger, LedgerError, Progress, Run, RunFilter, RunId, StateCounts};
 
 /// What a message arrived by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +79,7 @@ impl RunFigures {
         let Some((counts, _)) = counted else { return Ok(None) };
         let read = if run.purged_at.is_some() { KeptFigures::read } else { KeptFigures::read_current };
         let kept = ledger.figures(run.key).await?.and_then(|kept| read(&kept));
+        let kept = kept.map(|kept| if run.progress == Progress::Replaced { kept.replaced() } else { kept });
         let is_true = |kept: &KeptFigures| kept.is_of(counts, run.receipts) || run.purged_at.is_some();
         Ok(kept.filter(is_true).and_then(KeptFigures::figures).filter(|figures| figures.counts == *counts))
     }

@@ -11,7 +11,7 @@ use super::table::{Message, SOURCES, rules};
 use super::{Language, Words};
 use crate::audience::PhoneProblem;
 use crate::check::{ALREADY_SENT, DUPLICATE, EXCLUDED, FILTERED, HOLDOUT, MIGHT_BE_SENT};
-use crate::domain::{CANCELLED, CANCELLED_EARLIER, Channel, EXPIRED};
+use crate::domain::{CANCELLED, CANCELLED_EARLIER, Channel, EXPIRED, REPLACED};
 use crate::ledger::{CAPPED, OPTED_OUT, State};
 use crate::report::RunStatus;
 
@@ -40,7 +40,7 @@ fn kinds() -> BTreeMap<&'static str, Vec<String>> {
 /// Every reason of ours for leaving a row out, but for those that name something of the row.
 fn reasons() -> Vec<String> {
     let by_list = [ALREADY_SENT, MIGHT_BE_SENT, DUPLICATE, EXCLUDED, HOLDOUT, FILTERED];
-    let by_ledger = [OPTED_OUT, CAPPED, CANCELLED, CANCELLED_EARLIER, EXPIRED];
+    let by_ledger = [OPTED_OUT, CAPPED, CANCELLED, CANCELLED_EARLIER, EXPIRED, REPLACED];
     let left_out = [by_list, by_ledger].concat().into_iter();
     left_out.map(str::to_owned).chain(PhoneProblem::ALL.map(|problem| problem.to_string())).collect()
 }
