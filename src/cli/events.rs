@@ -17,8 +17,8 @@ pub(super) fn observer(output: &Output) -> Observer {
     Arc::new(move |event| {
         let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::SendingBegins { recipients, .. } => {
-                *progress = Some(Progress::new(recipients, output.progress()));
+            Event::SendingBegins { recipients, later, .. } => {
+                *progress = Some(Progress::new(recipients, later, output.progress()));
             }
             Event::Sending(event) => match &*progress {
                 Some(progress) => progress.show(&event),

@@ -35,15 +35,15 @@ enum ProgressDisplay {
 }
 
 impl Progress {
-    /// Progress over `total` rows.
-    pub(super) fn new(total: u64, form: ProgressForm) -> Self {
+    /// Progress over a run with so many rows, `later` of which this call leaves planned.
+    pub(super) fn new(rows: u64, later: u64, form: ProgressForm) -> Self {
         let shown = match form {
-            ProgressForm::Bar => ProgressDisplay::Bar(bar(total)),
+            ProgressForm::Bar => ProgressDisplay::Bar(bar(rows.saturating_sub(later))),
             ProgressForm::Auto | ProgressForm::Lines => ProgressDisplay::Lines(Mutex::new(Instant::now())),
             ProgressForm::Json => ProgressDisplay::Json(Mutex::new(Instant::now())),
             ProgressForm::None => ProgressDisplay::Nothing,
         };
-        Self { sending: Mutex::new(SendingProgress::new(total)), shown }
+        Self { sending: Mutex::new(SendingProgress::new(rows, later)), shown }
     }
 
     /// Takes an event in.
@@ -83,12 +83,13 @@ impl Progress {
     fn draw(&self, sending: &SendingProgress) {
         match &self.shown {
             ProgressDisplay::Bar(bar) => {
+                bar.set_length(sending.total());
                 bar.set_position(sending.through());
                 bar.set_message(message(sending, columns()));
             }
             ProgressDisplay::Lines(last) if is_due(last, LINES) => {
                 let (through, total) = (thousands(sending.through()), thousands(sending.total()));
-                self.say(&format!("{through} of {total} rows: {}", counts_line(sending.counts())));
+                self.say(&format!("{through} of {total} messages: {}", counts_line(sending.counts())));
             }
             ProgressDisplay::Json(last) if is_due(last, OBJECTS) => json_line(sending.json()),
             ProgressDisplay::Lines(_) | ProgressDisplay::Json(_) | ProgressDisplay::Nothing => {}
@@ -247,7 +248,7 @@ mod tests {
 
     /// Progress over 200,000 rows, some of them in doubt, after so many seconds.
     fn sending(rejected: u64, in_doubt: u64) -> SendingProgress {
-        let (mut sending, start) = (SendingProgress::new(200_000), Instant::now());
+        let (mut sending, start) = (SendingProgress::new(200_000, 0), Instant::now());
         let mut counts = StateCounts::default();
         counts.add(State::Planned, 200_000);
         sending.settled(start, &counts);
@@ -273,7 +274,7 @@ mod tests {
     #[test]
     fn zeros_are_left_out() {
         assert_eq!(message(&sending(0, 0), 120), "120 000 of 200 000  120 000 accepted  2 000/s  40 s left");
-        assert_eq!(message(&SendingProgress::new(3), 120), "");
+        assert_eq!(message(&SendingProgress::new(3, 0), 120), "");
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl<'a> Screen<'a> {
             self.progress = None;
             return None;
         }
-        let progress = self.progress.get_or_insert_with(|| SendingProgress::new(view.run.recipients));
+        let progress = self.progress.get_or_insert_with(|| SendingProgress::new(view.run.recipients, 0));
         progress.settled(Instant::now().into_std(), &view.counts);
         let sent = &standing.figures.as_ref()?.requests.sent;
         let chart = spark(&sent.latest(POINTS));

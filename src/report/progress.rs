@@ -1,4 +1,4 @@
-//! How far a run is while it is sent: the rows that are through, and how long the rest takes. Pure: the time is an
+//! How far a run is while it is sent: the messages that are through, and how long the rest takes. Pure: the time is an
 //! argument.
 
 use std::time::Instant;
@@ -10,16 +10,19 @@ use crate::ledger::{State, StateCounts};
 /// How far a run is while it is sent.
 #[derive(Debug)]
 pub struct SendingProgress {
-    total: u64,
+    /// The rows of the run.
+    rows: u64,
+    /// Planned rows that stay planned: this call does not send to them.
+    later: u64,
     counts: StateCounts,
     speed: Speed,
 }
 
 impl SendingProgress {
-    /// The beginning of a run with so many rows.
+    /// The beginning of a run with so many rows, `later` of which this call leaves planned.
     #[must_use]
-    pub fn new(total: u64) -> Self {
-        Self { total, counts: StateCounts::default(), speed: Speed::default() }
+    pub fn new(rows: u64, later: u64) -> Self {
+        Self { rows, later, counts: StateCounts::default(), speed: Speed::default() }
     }
 
     /// The rows stand like this now.
@@ -33,10 +36,11 @@ impl SendingProgress {
         self.speed.waits();
     }
 
-    /// The rows of the run.
+    /// The messages of the run: its rows without those that are skipped or invalid, or that this call leaves planned.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.total
+        let never = self.counts.get(State::Skipped) + self.counts.get(State::Invalid);
+        self.rows.saturating_sub(never + self.later)
     }
 
     /// The rows by state; none before the first news.
@@ -45,13 +49,14 @@ impl SendingProgress {
         &self.counts
     }
 
-    /// The rows that need nothing more; none before the first news.
+    /// The messages that need nothing more; none before the first news.
     #[must_use]
     pub fn through(&self) -> u64 {
         if self.counts.total() == 0 {
             return 0;
         }
-        self.total.saturating_sub(self.counts.get(State::Planned) + self.counts.get(State::Sending))
+        let planned = self.counts.get(State::Planned).saturating_sub(self.later);
+        self.total().saturating_sub(planned + self.counts.get(State::Sending))
     }
 
     /// How far it is, for programs.
@@ -60,7 +65,8 @@ impl SendingProgress {
         let estimate = self.estimate();
         serde_json::json!({
             "event": "progress",
-            "rows": self.total,
+            "rows": self.rows,
+            "messages": self.total(),
             "through": self.through(),
             "counts": counts_json(&self.counts),
             "rate": estimate.map(|estimate| estimate.rate),
@@ -71,6 +77,35 @@ impl SendingProgress {
     /// The speed, and the time that is left at it; nothing while there is none to tell.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
-        self.speed.estimate(self.total.saturating_sub(self.through()))
+        self.speed.estimate(self.total().saturating_sub(self.through()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn progress_counts_only_messages_that_this_call_sends() {
+        let (mut progress, mut counts, start) = (SendingProgress::new(10, 3), StateCounts::default(), Instant::now());
+        for (state, rows) in [(State::Planned, 6), (State::Skipped, 3), (State::Invalid, 1)] {
+            counts.add(state, rows);
+        }
+        progress.settled(start, &counts);
+        assert_eq!((progress.through(), progress.total()), (0, 3));
+        counts.shift(State::Planned, State::Accepted, 1);
+        counts.shift(State::Planned, State::Sending, 1);
+        progress.settled(start + Duration::from_secs(2), &counts);
+        assert_eq!((progress.through(), progress.total()), (1, 3));
+        assert_eq!(progress.estimate().map(|estimate| estimate.left), Some(Duration::from_secs(4)));
+        // A recipient opts out while the run is sent.
+        counts.shift(State::Planned, State::Skipped, 1);
+        counts.shift(State::Sending, State::Accepted, 1);
+        progress.settled(start + Duration::from_secs(3), &counts);
+        assert_eq!((progress.through(), progress.total()), (2, 2));
+        let told = progress.json();
+        assert_eq!((&told["rows"], &told["messages"], &told["through"]), (&10.into(), &2.into(), &2.into()));
     }
 }

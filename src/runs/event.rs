@@ -120,6 +120,8 @@ pub enum Event {
         run: String,
         /// How many.
         recipients: u64,
+        /// Planned rows that this call does not send to.
+        later: u64,
     },
     /// Something happened while sending.
     Sending(delivery::DeliveryEvent),

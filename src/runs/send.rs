@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::find::found;
 use super::freeze::thaw;
 use super::launch::{RunToSend, Session};
+use super::resume::open_rows;
 use super::sender::{Sender, Start};
 use super::{Connection, EndedRun, Error, Event, Inputs, Outcome};
 use crate::audience::RecordRef;
@@ -86,7 +87,8 @@ impl Session {
     ) -> Result<Ending, Error> {
         let (request, observer) = (&self.launch.request, &self.adapters.observer);
         let terms = self.terms();
-        observer(Event::SendingBegins { run: run.name(), recipients: run.recipients });
+        let later = self.planned_for_later(run, snapshot, limit);
+        observer(Event::SendingBegins { run: run.name(), recipients: run.recipients, later });
         let ended = if request.shared || run.sharing.is_some() {
             self.send_together((run, lease), gateway, hook, (&terms, retry)).await
         } else {
@@ -106,6 +108,16 @@ impl Session {
             ending.stopped = Some(Stop::new(StopKind::Limit, "the rows that were asked for are through"));
         }
         Ok(ending)
+    }
+
+    /// How many planned rows this call does not send to.
+    fn planned_for_later(&self, run: &Run, snapshot: &Snapshot, limit: Option<u64>) -> u64 {
+        let (request, planned) = (&self.launch.request, snapshot.counts.get(State::Planned));
+        let chosen = match &request.rows {
+            None => planned,
+            Some(_) => request.chosen(&open_rows(run, snapshot), run.last_row()).map_or(planned, |rows| rows.len()),
+        };
+        planned.saturating_sub(chosen.min(limit.unwrap_or(u64::MAX)))
     }
 
     /// How the campaign is sent by this call.

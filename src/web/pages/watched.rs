@@ -130,7 +130,7 @@ async fn reading(
         *progress = None;
         return Ok(Reading { standing, left: None, shared: SharedParts::default() });
     }
-    let progress = progress.get_or_insert_with(|| SendingProgress::new(standing.view.run.recipients));
+    let progress = progress.get_or_insert_with(|| SendingProgress::new(standing.view.run.recipients, 0));
     progress.settled(std::time::Instant::now(), &standing.view.counts);
     let left = progress.estimate().map(|estimate| estimate.left);
     Ok(Reading { standing, left, shared: SharedParts::default() })
