@@ -34,7 +34,7 @@ pub use prepare::{CompiledCampaign, Texts, Unprepared, edition, prepare, setting
 pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
     against_includes, against_message, against_profile, against_texts, changed_rows, costly_characters, empty_cells,
-    invalid_rows, inverted_zones, landlines, list_form, notes, odd_rows, opted_out_rows, over_limits,
+    invalid_rows, inverted_zones, landlines, list_form, no_messages, notes, odd_rows, opted_out_rows, over_limits,
     promised_receipts, rows_within, unconfirmed_replica, unfamiliar_ledger, unfilled_notice, unknown_zones, until_over,
     zone_column,
 };

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list, unfamiliar_ledger_warning};
 use crate::check::online::Cost;
 use crate::check::{
-    RunStart, against_includes, invalid_rows, list_form, notes, promised_receipts, timing_findings, unconfirmed_replica,
+    RunStart, against_includes, invalid_rows, list_form, no_messages, notes, promised_receipts, timing_findings,
+    unconfirmed_replica,
 };
 use crate::finding::{Finding, rules};
 use crate::ledger::Ledger;
@@ -104,6 +105,7 @@ pub(super) fn findings_of(inputs: &Inputs, list: Option<&ListSurvey>, start: Run
                 finding.rule.id != "cell-is-text" || !starts(finding).is_some_and(|at| failing.contains(&at))
             });
             findings.extend(invalid);
+            findings.extend(no_messages(&list.survey, &inputs.campaign.brief));
             findings.extend(list.form.as_deref().map(|form| list_form(&inputs.campaign.recipients, form)));
             findings.extend(list.warnings(inputs, start));
             findings.extend(against_includes(&list.includes, &inputs.campaign));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::support::{campaign, phone};
+use crate::support::{Folder, Gateway, campaign, live, phone};
 
 /// What `check` says of an SMS with this text to people with these cells under `name`, `vip` and `code`.
 fn told(message: &str, cells: &[[&str; 3]]) -> String {
@@ -95,4 +95,26 @@ fn what_is_odd_of_rows_that_get_nothing_is_not_told() {
         .write();
     let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
     assert!(!told.stderr.contains("placeholder-value"), "{}", told.told());
+}
+
+#[test]
+fn check_warns_if_no_row_gets_a_message() {
+    let gateway = Gateway::accepting();
+    let none = |sale: &Folder, said: &str| {
+        let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("warning[no-messages]").says(said);
+        assert_eq!(told.stderr.matches("no-messages").count(), 1, "{}", told.told());
+        sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
+    };
+    let sale = campaign().to(3).through(&gateway).write();
+    sale.campaign(&["suppress", "add", &format!("+{}", phone(2))]).exits(0);
+    sale.run(&[]).exits(0);
+    none(&sale, "none of the 3 rows gets a message: 2 already sent, 1 opted out");
+    none(&campaign().with_list("phone,name\n123,Olena\nabc,Petro\n").write(), "gets a message: 1 invalid (");
+    let repeated = format!("phone,name\n{0},Olena\n", phone(2));
+    let sale = campaign().with_list(&repeated).write();
+    sale.campaign(&["suppress", "add", &format!("+{}", phone(2))]).exits(0);
+    none(&sale, "the only row gets no message: 1 opted out");
+    sale.replace("sale.yaml", "recipients:", "recipients:\n  empty: ok");
+    let fine = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    assert!(!fine.stderr.contains("no-messages"), "{}", fine.told());
 }

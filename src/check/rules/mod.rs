@@ -41,6 +41,7 @@ mod missing_endpoint;
 mod missing_hook;
 mod missing_price;
 mod never_sends;
+mod no_messages;
 mod nobody_meant;
 mod notify_text;
 mod odd_rows;
@@ -92,6 +93,7 @@ pub(super) use late_start::late_start;
 pub use list_form::list_form;
 pub use never_sends::RULE as NEVER_SENDS;
 pub(super) use never_sends::{past_run_never_sends, run_never_sends, schedule_never_sends};
+pub use no_messages::no_messages;
 pub(super) use nobody_meant::judge as nobody_meant;
 pub use notify_text::unfilled_notice;
 pub use odd_rows::odd_rows;
@@ -168,6 +170,7 @@ static PEOPLE: &[&Rule] = &[
     &inverted_zone::RULE,
     &landline::RULE,
     &list_form::RULE,
+    &no_messages::RULE,
     &nobody_meant::RULE,
     &opted_out_rows::RULE,
     &over_limits::RULE,

@@ -1,0 +1,60 @@
+//! A list of which no row gets a message.
+
+use std::cmp::Reverse;
+
+use crate::check::{ALREADY_SENT, Survey};
+use crate::domain::{plural, thousands};
+use crate::finding::{Finding, Rule};
+use crate::ledger::{CANCELLED_EARLIER, CAPPED, OPTED_OUT, State};
+use crate::manifest::Brief;
+
+pub(super) static RULE: Rule = Rule::warning(
+    "no-messages",
+    "A run that sends no message is rarely what was meant: the list may be the wrong one, or the mailing is already sent.",
+    "Check the reasons that are counted. A new `edition` sends to the same recipients again; `empty: ok` permits a list without recipients.",
+);
+
+/// How many reasons are named; the rest are counted together.
+const NAMED: usize = 5;
+
+/// A warning that no row of the list gets a message, with the reasons; nothing if one does, or `empty: ok` permits it.
+#[must_use]
+pub fn no_messages(survey: &Survey, brief: &Brief) -> Option<Finding> {
+    if survey.recipients == 0 || survey.planned() > 0 || brief.may_be_empty {
+        return None;
+    }
+    let sets = survey.left_out.sets().filter(|(_, _, rows)| !rows.is_empty());
+    let mut reasons: Vec<_> = sets.map(|(state, reason, rows)| (state, reason, rows.len())).collect();
+    reasons.sort_by_key(|(_, _, rows)| Reverse(*rows));
+    let (named, others) = reasons.split_at(reasons.len().min(NAMED));
+    let mut counts: Vec<String> = named.iter().map(|(state, reason, rows)| count(*state, reason, *rows)).collect();
+    if !others.is_empty() {
+        let rows = others.iter().map(|(_, _, rows)| rows).sum();
+        counts.push(format!("{} for {}", thousands(rows), plural(others.len() as u64, "other reason")));
+    }
+    let whom = match survey.recipients {
+        1 => "the only row gets no message".to_owned(),
+        rows => format!("none of the {} gets a message", plural(rows, "row")),
+    };
+    let message = format!("{whom}: {}", counts.join(", "));
+    let help = reasons.first().map_or("", |(state, reason, _)| advice(*state, reason));
+    Some(Finding::new(&RULE, message).help(help))
+}
+
+fn count(state: State, reason: &str, rows: u64) -> String {
+    match state {
+        State::Invalid => format!("{} invalid ({reason})", thousands(rows)),
+        _ => format!("{} {reason}", thousands(rows)),
+    }
+}
+
+/// What to do about the commonest reason.
+fn advice(state: State, reason: &str) -> &'static str {
+    match (state, reason) {
+        (State::Invalid, _) => "correct the list or the text that makes these rows invalid",
+        (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
+        (_, OPTED_OUT) => "is this the right list? its recipients opted out",
+        (_, CAPPED) => "send later, when the recipients may get messages again",
+        _ => "check the list and the keys that skip recipients: `where`, `exclude`, `holdout`",
+    }
+}
