@@ -168,6 +168,12 @@ impl Survey {
     pub fn planned(&self) -> u64 {
         self.counts().get(State::Planned)
     }
+
+    /// The parts of the messages to these rows.
+    #[must_use]
+    pub fn parts_of(&self, rows: &RoaringBitmap) -> u64 {
+        self.by_size.iter().map(|(size, sized)| size.parts() * sized.intersection_len(rows)).sum()
+    }
 }
 
 /// Looks at every recipient.

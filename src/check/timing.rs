@@ -43,27 +43,31 @@ pub(super) struct TimedCampaign<'c> {
 }
 
 impl<'c> TimedCampaign<'c> {
-    /// A campaign with its list. Without a list, only the windows that hold for every recipient are known.
-    pub(super) fn of(campaign: &'c Campaign, profile: Option<&Profile>, survey: Option<&Survey>) -> Self {
+    /// A campaign with its list and the number of rows that the run sends. Without a list, only the windows that hold for every
+    /// recipient are known.
+    pub(super) fn of(campaign: &'c Campaign, profile: Option<&Profile>, list: Option<(&Survey, u64)>) -> Self {
         let end = campaign.until.and_then(|until| match until {
             Until::At(_) => campaign.until_at().map(RunEnd::At),
             Until::After(time) => Some(RunEnd::After(time)),
         });
-        let messages = survey.map(Survey::planned).filter(|messages| *messages > 0);
+        let list = list.filter(|(_, messages)| *messages > 0);
         let one = || vec![MessageGroup { windows: campaign.windows_of_all(profile), messages: 1 }];
-        let groups = messages.zip(survey).map_or_else(one, |(messages, survey)| {
-            let clocks = survey.zones.clocks.iter();
-            let by_clocks = clocks.map(|(clocks, messages)| MessageGroup {
-                windows: campaign.windows_of(profile, clocks.country, clocks.cell.as_deref()),
-                messages: *messages,
+        let groups = list.map_or_else(one, |(survey, messages)| {
+            let (clocks, mut left) = (survey.zones.clocks.iter(), messages);
+            // Which rows a run sends of all planned ones is not known here: the first clocks have them.
+            let by_clocks = clocks.map(|(clocks, of_clocks)| {
+                let messages = left.min(*of_clocks);
+                left -= messages;
+                MessageGroup { windows: campaign.windows_of(profile, clocks.country, clocks.cell.as_deref()), messages }
             });
+            let by_clocks = by_clocks.filter(|group| group.messages > 0);
             let groups: Vec<MessageGroup> = by_clocks.collect();
             let at_home = || vec![MessageGroup { windows: campaign.windows_of(profile, None, None), messages }];
             if groups.is_empty() { at_home() } else { groups }
         });
         let rate = campaign.rate(profile).and_then(|rate| rate.per_second());
         let limits = RunLimits { groups, rate, per_day: campaign.per_day.as_ref(), end };
-        Self { campaign, limits, messages }
+        Self { campaign, limits, messages: list.map(|(_, messages)| messages) }
     }
 
     /// A date and a time on the clocks of the campaign.
@@ -73,15 +77,15 @@ impl<'c> TimedCampaign<'c> {
 }
 
 /// What keeps messages of a campaign from leaving in time, for the run that begins then: what can never send is an error, and
-/// what is skipped or waits for hours is a warning.
+/// what is skipped or waits for hours is a warning. The list comes with the number of rows that the run sends.
 #[must_use]
 pub fn timing_findings(
     campaign: &Campaign,
     profile: Option<&Profile>,
-    survey: Option<&Survey>,
+    list: Option<(&Survey, u64)>,
     start: RunStart,
 ) -> Vec<Finding> {
-    let timed = TimedCampaign::of(campaign, profile, survey);
+    let timed = TimedCampaign::of(campaign, profile, list);
     match (start, &campaign.schedule) {
         (RunStart::Scheduled(now), Some(schedule)) => of_schedule(&timed, schedule, now),
         (RunStart::At(now) | RunStart::Scheduled(now), _) => of_run(&timed, now),

@@ -13,8 +13,10 @@ use super::schedule::words::date;
 use super::{policy, resources};
 use crate::check::RunStart;
 use crate::delivery::SingleKind;
+use crate::domain::one_or;
 use crate::finding::{harmless, one_line, severity_word};
 use crate::gateway::BoxFuture;
+use crate::ledger::State;
 use crate::manifest::{Profile, Rate};
 use crate::report::{cost_words, counts_line, duration, plural, preview, thousands};
 use crate::runs::{
@@ -78,6 +80,10 @@ impl Yes {
 
 impl Consent for Person {
     fn can_come(&self) -> bool {
+        self.can_ask
+    }
+
+    fn shows_proposals(&self) -> bool {
         self.can_ask
     }
 
@@ -155,7 +161,8 @@ fn words(question: &Proposal<'_>) -> (String, Yes) {
             let (name, host) = (run.name(), profile.base_url.host());
             let (rows, counts) = (plural(run.recipients, "row"), counts_line(&snapshot.counts));
             let through = &profile.name;
-            let mut text = format!("going on with {name} · through {through} at {host}\n  {rows} rows: {counts}\n");
+            let mut text = format!("going on with {name} · through {through} at {host}\n  {rows}: {counts}\n");
+            text += &part_of(*number, snapshot.counts.get(State::Planned));
             if let Some(cost) = cost {
                 text += &format!("  this {}\n", cost_words(cost, profile.currency.as_deref()));
             }
@@ -206,6 +213,18 @@ fn used(inputs: &Inputs, profile: &Profile) -> String {
     resources::lines(&inputs.campaign.resources(Some(profile)), inputs.campaign.delivery.on_in_doubt)
 }
 
+/// The line that says that only some of the planned messages are sent now; nothing if all of them are.
+fn part_of(number: u64, planned: u64) -> String {
+    match number < planned {
+        true => {
+            let others = planned - number;
+            let stay = one_or(others, "stays", "stay");
+            format!("  this sends {} now; the other {} {stay} planned\n", plural(number, "message"), thousands(others))
+        }
+        false => String::new(),
+    }
+}
+
 /// What a new run is going to do, with what is found of it if it starts then.
 fn begin(
     (inputs, profile): (&Inputs, &Profile),
@@ -217,14 +236,15 @@ fn begin(
     let mut text = format!("{} · through {} at {}\n", campaign.brief.name, profile.name, profile.base_url.host());
     text += &format!("  list: {} ({})\n", campaign.recipients, plural(survey.recipients, "row"));
     text += &format!("  {}\n", counts_line(&survey.counts()));
-    for line in left_out(surveyed) {
+    text += &part_of(rows.len(), survey.planned());
+    for line in left_out(&survey.left_out) {
         text += &format!("    {}\n", one_line(&line));
     }
-    text += &variants(&campaign.brief, survey).map(|line| format!("    {line}\n")).unwrap_or_default();
-    for finding in start.map(|start| surveyed.warnings(inputs, start)).unwrap_or_default() {
+    text += &variants(&campaign.brief, survey, rows).map(|line| format!("    {line}\n")).unwrap_or_default();
+    for finding in start.map(|start| surveyed.warnings_of(inputs, rows, start)).unwrap_or_default() {
         text += &format!("  {}: {}\n", severity_word(finding.severity), one_line(&finding.message));
     }
-    text += &format!("  about {} parts", thousands(survey.parts));
+    text += &format!("  about {}", plural(survey.parts_of(rows), "part"));
     if let Some(rate) = campaign.delivery.within(profile).rate.and_then(Rate::per_second) {
         let time = Duration::from_secs_f64(rows.len() as f64 / rate);
         text += &format!(", at least {}", duration(time));
@@ -239,7 +259,7 @@ fn begin(
         text += &format!(", {}", cost_words(&cost, profile.currency.as_deref()));
     }
     text += &format!("\n  ledger: {ledger}\n");
-    if let Some(first) = &survey.firsts.first() {
+    if let Some(first) = survey.firsts.iter().find(|first| rows.contains(first.row.get())) {
         text += "  the first message:\n";
         for line in preview(first.row, first.phone, &first.content).lines() {
             text += &format!("  {line}\n");

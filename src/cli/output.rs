@@ -15,7 +15,7 @@ use super::exit;
 use super::failure::{Explanation, Failure};
 use super::listing::fitted;
 use super::suggested::Options;
-use crate::finding::{Finding, findings_json, harmless, harmless_json, one_line, show};
+use crate::finding::{Finding, Severity, findings_json, harmless, harmless_json, one_line, show};
 use crate::runs;
 
 /// How a command prints.
@@ -139,9 +139,17 @@ impl Output {
         }
     }
 
-    /// Findings for a person.
+    /// A warning for a person, also of a quiet command.
+    pub(super) fn warning(&self, line: &str) {
+        if !self.json {
+            let _ = writeln!(io::stderr().lock(), "warning: {}", one_line(line));
+        }
+    }
+
+    /// Findings for a person; a quiet command omits notes.
     pub(super) fn findings(&self, findings: &[Finding]) {
-        let told: Vec<Finding> = findings.iter().filter(|finding| !self.quiet || finding.is_error()).cloned().collect();
+        let is_shown = |finding: &&Finding| !self.quiet || finding.severity > Severity::Note;
+        let told: Vec<Finding> = findings.iter().filter(is_shown).cloned().collect();
         if !told.is_empty() {
             let _ = writeln!(io::stderr().lock(), "{}", show(&told, self.color).trim_end());
         }

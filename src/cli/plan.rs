@@ -88,7 +88,9 @@ fn tell(context: &Context, args: &PlanArgs, inputs: &Inputs, made: &MadePlan) ->
     let mut text = format!("{} · {place}\n", brief.name);
     text += &format!("  {}: {}\n", plural(planned.rows, "row"), counts_line(&planned.counts));
     text += &made.forecast.lines().iter().map(|line| format!("    {line}\n")).collect::<String>();
-    text += &variants(brief, &made.list.survey).map(|line| format!("    {line}\n")).unwrap_or_default();
+    text += &variants(brief, &made.list.survey, &made.list.survey.planned_rows())
+        .map(|line| format!("    {line}\n"))
+        .unwrap_or_default();
     if planned.options.again {
         text += AGAIN;
     }

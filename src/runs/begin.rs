@@ -148,7 +148,11 @@ impl Session {
         let approval = self.approval_to_begin(&survey, &chosen, in_edition).await?;
         self.refuse_unapproved(approval.is_some(), chosen.len())?;
         let consent: &dyn Consent = if approval.is_some() { &ApprovedYes } else { self.consent.as_ref() };
-        if let Some(profile) = inputs.destination.remote().filter(|_| !chosen.is_empty()) {
+        let asked = inputs.destination.remote().filter(|_| !chosen.is_empty());
+        if asked.is_none() || !consent.shows_proposals() {
+            (self.adapters.observer)(Event::Warnings(survey.warnings_of(inputs, &chosen, (self.adapters.clock)())));
+        }
+        if let Some(profile) = asked {
             if self.asks_first(consent) {
                 self.ask_for_new(profile, &survey.survey, &chosen).await?;
             }

@@ -147,6 +147,11 @@ pub trait Consent: Send + Sync {
     /// Whether a yes can come at all; where none can, no gateway is asked anything either.
     fn can_come(&self) -> bool;
 
+    /// Whether a person sees each proposal, with its warnings.
+    fn shows_proposals(&self) -> bool {
+        false
+    }
+
     /// Asks for a yes.
     fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), Refusal>>;
 }

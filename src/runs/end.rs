@@ -9,7 +9,7 @@ use super::{EndedRun, Error, RunPhase, runs_of};
 use crate::delivery::{Ending, Snapshot, Stop};
 use crate::domain::Occasion;
 use crate::failpoint;
-use crate::ledger::{Lease, NewNotification, Parts, Progress, Run, RunEnd, State, StateCounts, StopKind};
+use crate::ledger::{Lease, LeftOut, NewNotification, Parts, Progress, Run, RunEnd, State, StateCounts, StopKind};
 use crate::manifest::Notify;
 use crate::message::Notice;
 use crate::notify::{about_run, notification};
@@ -76,6 +76,11 @@ impl Session {
             }
         }
         let time = began.elapsed();
+        let never = counts.get(State::Skipped) + counts.get(State::Invalid);
+        let left_out = match never == counts.total() {
+            true => self.adapters.ledger.left_out(run.key).await?,
+            false => LeftOut::default(),
+        };
         Ok(EndedRun {
             run,
             stop,
@@ -86,6 +91,7 @@ impl Session {
             opted_out,
             parts,
             time,
+            left_out,
             errors,
             oddities,
             results,

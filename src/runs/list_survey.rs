@@ -44,6 +44,12 @@ impl ListSurvey {
     /// error among them.
     #[must_use]
     pub fn warnings(&self, inputs: &Inputs, start: RunStart) -> Vec<Finding> {
+        self.warnings_of(inputs, &self.survey.planned_rows(), start)
+    }
+
+    /// The same if only these rows are sent to.
+    #[must_use]
+    pub fn warnings_of(&self, inputs: &Inputs, rows: &RoaringBitmap, start: RunStart) -> Vec<Finding> {
         let mut findings = self.of_files.clone();
         findings.extend(changed_rows(&self.survey));
         findings.extend(opted_out_rows(&self.survey, &inputs.campaign.brief));
@@ -55,8 +61,8 @@ impl ListSurvey {
         findings.extend(unknown_zones(&self.survey));
         findings.extend(inverted_zones(&inputs.campaign, &self.survey, start.now()));
         let profile = inputs.destination.profile();
-        findings.extend(over_limits(&inputs.campaign, profile, &self.survey, &self.survey.planned_rows()));
-        findings.extend(timing_findings(&inputs.campaign, profile, Some(&self.survey), start));
+        findings.extend(over_limits(&inputs.campaign, profile, &self.survey, rows));
+        findings.extend(timing_findings(&inputs.campaign, profile, Some((&self.survey, rows.len())), start));
         findings
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Error, ListSurvey, SentBefore};
 use crate::delivery::{Errors, Oddities, Stop};
-use crate::ledger::{Parts, Run, StateCounts, StopKind};
+use crate::ledger::{LeftOut, Parts, Run, StateCounts, StopKind};
 use crate::report::{KeptResults, OpenDoubt};
 use crate::sandbox::Counts;
 
@@ -51,6 +51,8 @@ pub struct EndedRun {
     pub parts: Parts,
     /// How long this call took to send and end it.
     pub time: Duration,
+    /// Who was skipped or invalid and why, if no row of the run was sent to; else nothing.
+    pub left_out: LeftOut,
     /// The errors of this call.
     pub errors: Errors,
     /// What was odd about the answers of this call.

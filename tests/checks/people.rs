@@ -118,3 +118,36 @@ fn check_warns_if_no_row_gets_a_message() {
     let fine = sale.campaign(&["check", "sale.yaml"]).exits(0);
     assert!(!fine.stderr.contains("no-messages"), "{}", fine.told());
 }
+
+#[test]
+fn run_that_sends_nothing_says_why_and_suggests_a_check() {
+    let sale = campaign().to(2).write();
+    for row in 2..4 {
+        sale.campaign(&["suppress", "add", &format!("+{}", phone(row))]).exits(0);
+    }
+    let told = sale.run(&[]).exits(0).stdout;
+    assert!(told.contains("2 skipped: opted out (first in row 2)"), "{told}");
+    assert!(told.contains("campaign check sale.yaml") && !told.contains("gateway add"), "{told}");
+    assert!(!told.contains("real run"), "{told}");
+    let invalid = campaign().with_list("phone,name\n123,Olena\n").write().run(&[]).exits(3).stdout;
+    assert!(invalid.contains("1 invalid: ") && !invalid.contains("gateway add"), "{invalid}");
+}
+
+#[test]
+fn warnings_of_the_list_are_shown_by_every_run() {
+    let list = format!("phone,name\n{},Olena\n{},#N/A\n", phone(2), phone(3));
+    let draft = || campaign().with_list(&list);
+    let sale = draft().write();
+    let said = sale.run(&[]).exits(0).says("[placeholder-value]").stderr;
+    assert_eq!(said.matches("[placeholder-value]").count(), 1, "{said}");
+    sale.run(&["--dry-run"]).exits(0).says("[placeholder-value]");
+    draft().write().run(&["-q"]).exits(0).says("[placeholder-value]");
+    let gateway = Gateway::accepting();
+    for arguments in [&["--yes"][..], &["--yes", "-q"]] {
+        let told = draft().through(&gateway).write().run(&[&["--gateway", "local"], arguments].concat()).exits(0);
+        assert!(told.stderr.contains("[placeholder-value]"), "{}", told.told());
+    }
+    let live = live();
+    live.write("sale.csv", &list);
+    live.run(&["--yes", "--offline", "--gateway", "local"]).exits(5).says("[placeholder-value]");
+}

@@ -142,3 +142,22 @@ fn the_list_of_runs_cuts_no_word_however_narrow_the_terminal_is() {
         assert!(missing.is_empty(), "{missing:?} in\n{shown}");
     }
 }
+
+#[test]
+fn question_about_some_rows_counts_only_these() {
+    let sale = live();
+    let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "-n", "1"]));
+    asked.shows("(3 rows)").shows("this sends 1 message now; the other 2 stay planned");
+    asked.shows("about 1 part,").shows("costs at most 0.80").shows("Hello, Person 2");
+    asked.shows("type the number of recipients (1)").types("no");
+    asked.finish().exits(2);
+    let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "--rows", "4"]));
+    asked.shows("Hello, Person 4").types("no");
+    let shown = asked.shown();
+    asked.finish().exits(2);
+    assert!(!shown.contains("Person 2"), "{shown}");
+    sale.run(&["--yes", "--offline"]).exits(5);
+    let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "-n", "2"]));
+    asked.shows("3 rows: 3 planned").shows("this sends 2 messages now; the other 1 stays planned").types("no");
+    asked.finish().exits(2);
+}

@@ -164,3 +164,12 @@ fn column_by_which_all_recipients_are_subscribed_is_reported() {
     let told = sale.campaign(&["suppress", "import", "clients.csv"]).exits(2);
     told.says("2 rows as not opted out").says("none as opted out; the import opts out all 2 rows");
 }
+
+#[test]
+fn quiet_import_still_warns_of_subscribed_recipients() {
+    let sale = campaign().write();
+    sale.write("clients.csv", &format!("phone;status\n+{};subscribed\n+{};unsubscribed\n", phone(2), phone(3)));
+    let told = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "-q"]).exits(0);
+    assert_eq!(told.stdout, "");
+    told.says("warning: the column `status` marks 1 row as not opted out");
+}

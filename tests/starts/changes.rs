@@ -128,3 +128,13 @@ fn ledger_of_an_earlier_version_shows_a_replaced_run_alike() {
     let told = sale.campaign(&["status", "sale@1", "--json"]).exits(0).json();
     assert_eq!(told["counts"], json!({ "accepted": 4, "skipped": 6 }));
 }
+
+#[test]
+fn dry_run_suggests_the_run_with_its_options() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).through(&gateway).write();
+    sale.run(&["--limit", "1"]).exits(0);
+    sale.replace("sale.yaml", "{{ name }}", "you");
+    let tried = sale.run(&["--dry-run", "--accept-changes", "--up-to", "9"]).exits(0).stdout;
+    assert!(tried.contains("next: campaign run sale.yaml --accept-changes --no-wait --up-to 9\n"), "{tried}");
+}

@@ -207,8 +207,8 @@ async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileChe
     let checked = check_campaign(&inputs, ledger.as_deref(), files, (&context.observer, now), explain).await?;
     let CheckedCampaign { mut findings, list, cost, currency } = checked;
     let online = if args.online { Some(online(context, &inputs, &list.survey, &mut findings).await?) } else { None };
-    let divided = variants(&inputs.campaign.brief, &list.survey);
     let rows = list.survey.planned_rows();
+    let divided = variants(&inputs.campaign.brief, &list.survey, &rows);
     let due = inputs.campaign.due_after(now);
     let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), (&list.survey, &rows), due);
     Ok(FileCheck { findings, list, cost, currency, divided, forecast, online })

@@ -1,13 +1,15 @@
 //! How the people of a list are divided, in lines: who is left out and why, and how many get which variant. Pure.
 
+use roaring::RoaringBitmap;
+
 use crate::check::Survey;
+use crate::ledger::LeftOut;
 use crate::manifest::Brief;
 use crate::report::thousands;
-use crate::runs::ListSurvey;
 
 /// Who is left out and why, a line per reason.
-pub(in crate::cli) fn left_out(surveyed: &ListSurvey) -> Vec<String> {
-    let mut sets: Vec<_> = surveyed.survey.left_out.sets().collect();
+pub(in crate::cli) fn left_out(left_out: &LeftOut) -> Vec<String> {
+    let mut sets: Vec<_> = left_out.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();
     sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
     let shown = sets.iter().take(8).map(|(state, reason, rows)| {
         format!("{} {state}: {reason} (first in row {})", thousands(rows.len()), rows.min().unwrap_or_default())
@@ -15,10 +17,10 @@ pub(in crate::cli) fn left_out(surveyed: &ListSurvey) -> Vec<String> {
     shown.collect()
 }
 
-/// How many people get each variant; nothing without variants.
-pub(in crate::cli) fn variants(brief: &Brief, survey: &Survey) -> Option<String> {
-    let number =
-        |arm: usize| survey.by_size.iter().filter(|(size, _)| size.arm == arm).map(|(_, rows)| rows.len()).sum();
+/// How many people of these rows get each variant; nothing without variants.
+pub(in crate::cli) fn variants(brief: &Brief, survey: &Survey, rows: &RoaringBitmap) -> Option<String> {
+    let of_arm = |arm: usize| survey.by_size.iter().filter(move |(size, _)| size.arm == arm);
+    let number = |arm: usize| of_arm(arm).map(|(_, sized)| sized.intersection_len(rows)).sum();
     let arms = brief.arms().into_iter().enumerate();
     let each = arms.filter_map(|(index, arm)| Some(format!("{} {}", thousands(number(index)), arm.name?)));
     let each: Vec<String> = each.collect();

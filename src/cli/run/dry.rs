@@ -1,11 +1,15 @@
 //! `run --dry-run`: everything but sending.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+
+use jiff::Timestamp;
 
 use super::divided::{left_out, variants};
 use super::ending::{print, run_again};
 use super::summary::Summary;
+use crate::cli::args::RunArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{FINE, REJECTIONS};
 use crate::cli::failure::Failure;
@@ -13,13 +17,8 @@ use crate::ledger::State;
 use crate::report::cost_words;
 use crate::runs::{self, Inputs, OwnFiles};
 
-pub(super) async fn dry_run(
-    context: &Context,
-    inputs: Arc<Inputs>,
-    gateway: Option<&str>,
-    accept_changes: bool,
-) -> Result<u8, Failure> {
-    let began = Instant::now();
+pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, args: &RunArgs) -> Result<u8, Failure> {
+    let (began, accept_changes) = (Instant::now(), args.accept_changes || args.moved);
     let (state, profiles, ledger) = (context.state()?, context.profiles(), context.existing_ledger().await?);
     let inputs = context.listed(inputs, true, ledger.as_deref()).await?;
     let files = OwnFiles { state: &state, profiles: &profiles };
@@ -27,11 +26,13 @@ pub(super) async fn dry_run(
     let (campaign, survey) = (&inputs.campaign, &dry.survey.survey);
     let counts = survey.counts();
     let exit = if counts.get(State::Invalid) > 0 { REJECTIONS } else { FINE };
-    let mut notes = left_out(&dry.survey);
-    notes.extend(variants(&campaign.brief, survey));
-    if let (Some(profile), Some(cost)) =
-        (inputs.destination.profile(), dry.survey.cost(&inputs, &survey.planned_rows()))
-    {
+    let rows = survey.planned_rows();
+    if !context.output.json {
+        context.output.findings(&dry.survey.warnings(&inputs, Timestamp::now()));
+    }
+    let mut notes = left_out(&survey.left_out);
+    notes.extend(variants(&campaign.brief, survey, &rows));
+    if let (Some(profile), Some(cost)) = (inputs.destination.profile(), dry.survey.cost(&inputs, &rows)) {
         notes.push(format!("this {}", cost_words(&cost, profile.currency.as_deref())));
     }
     let summary = Summary {
@@ -54,8 +55,23 @@ pub(super) async fn dry_run(
         later: serde_json::Value::Null,
         rehearsal: false,
         notes,
-        next: context.output.command(run_again(&campaign.file, gateway)),
+        next: context.output.command(run_as_tried(&campaign.file, args)),
     };
     print(&context.output, &summary, exit);
     Ok(exit)
+}
+
+/// The arguments of the run that was tried, with the options that it needs as well.
+fn run_as_tried(file: &Path, args: &RunArgs) -> String {
+    let RunArgs { gateway, now, accept_changes, moved, no_wait, up_to, .. } = args;
+    let mut command = run_again(file, gateway.as_deref());
+    let options =
+        [(*now, "--now"), (*accept_changes, "--accept-changes"), (*moved, "--moved"), (*no_wait, "--no-wait")];
+    for (_, option) in options.into_iter().filter(|(given, _)| *given) {
+        command += &format!(" {option}");
+    }
+    if let Some(number) = up_to {
+        command += &format!(" --up-to {number}");
+    }
+    command
 }

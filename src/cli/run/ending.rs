@@ -83,6 +83,7 @@ impl Words<'_> {
             code = exit::graver(code, exit::STOPPED);
             notes.push(self.unconfirmed(&ended));
         }
+        notes.extend(left_out(&ended.left_out));
         notes.extend(self.notes(&ended, real_time));
         notes.extend(ended.kept.as_ref().map(kept_results));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.open_doubt(doubt).0));
@@ -142,7 +143,7 @@ impl Words<'_> {
     /// Says that nobody is left to be sent to.
     fn nothing_left(&self, nothing: &NothingLeft) -> Summary {
         let (campaign, survey) = (&self.inputs.campaign, &nothing.survey.survey);
-        let (mut notes, mut next) = (left_out(&nothing.survey), None);
+        let (mut notes, mut next) = (left_out(&nothing.survey.survey.left_out), None);
         if let Some(before) = &nothing.before {
             notes.push(since(before));
             if survey.planned() == 0 && survey.everybody > 0 {
@@ -246,18 +247,18 @@ impl Words<'_> {
         notes.extend(cancelled_in(&ended.cancelled_in));
         notes.extend(self.inputs.list_form().map(|form| format!("the list: {form}")));
         let rate = self.inputs.campaign.delivery.rate;
-        if let (false, false, Some(rate)) = (run.live, real_time, rate)
+        let sent = run.recipients - skipped - counts.get(State::Invalid);
+        let compares = !run.live && !real_time && sent > 0;
+        if let (true, Some(rate)) = (compares, rate)
             && let Some(per_second) = rate.per_second()
         {
-            let sent = run.recipients - skipped - counts.get(State::Invalid);
             let time = Duration::from_secs_f64(sent as f64 / per_second);
             let openings = self.inputs.campaign.openings(None, time, None);
             let openings = openings.map(|openings| format!(", in {openings} openings of `delivery.window`"));
             let (time, openings) = (duration(time), openings.unwrap_or_default());
             notes.push(format!("the real run would take about {time} at `delivery.rate: {rate}`{openings}"));
         }
-        if let (false, false, Some(per_day)) = (run.live, real_time, &self.inputs.campaign.per_day) {
-            let sent = run.recipients - skipped - counts.get(State::Invalid);
+        if let (true, Some(per_day)) = (compares, &self.inputs.campaign.per_day) {
             notes.push(format!(
                 "the real run would go on for {} at `delivery.per_day`",
                 plural(per_day.days(sent), "day")
@@ -270,6 +271,7 @@ impl Words<'_> {
     fn onward(&self, EndedRun { run, counts, kind, .. }: &EndedRun, code: u8) -> Option<String> {
         match code {
             exit::REJECTIONS | exit::DOUBT if kind.is_some() => None,
+            exit::REJECTIONS | exit::DOUBT if !run.live && reaches_nobody(counts) => None,
             exit::REJECTIONS | exit::DOUBT if !run.live => Some(format!("to send it for real: {}", self.go_live())),
             exit::REJECTIONS | exit::DOUBT => self.output.about_refused(run, counts),
             _ => None,
@@ -305,6 +307,7 @@ impl Words<'_> {
         let (path, name, output) = (&self.inputs.campaign.file, run.name(), self.output);
         let again = output.command(run_again(path, self.gateway));
         match code {
+            exit::FINE if reaches_nobody(counts) => output.command(format!("check {}", file(path))),
             exit::FINE if !run.live => self.go_live(),
             _ if counts.get(State::Planned) > 0 && !matches!(code, exit::KEY | exit::STORAGE) => again,
             exit::FINE => output.command(format!("status {name}")),
@@ -335,6 +338,11 @@ fn object(summary: &Summary, code: u8) -> Value {
         object["error"] = reason.unwrap_or_else(|| "it ended before the last row".to_owned()).into();
     }
     object
+}
+
+/// Whether no row of a run was sent to or is still planned.
+fn reaches_nobody(counts: &StateCounts) -> bool {
+    counts.get(State::Skipped) + counts.get(State::Invalid) == counts.total()
 }
 
 /// Since when people have a message, and whence it was sent.

@@ -36,7 +36,7 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         context.output.findings(&inputs.warnings);
     }
     if args.dry_run {
-        return dry::dry_run(context, inputs, args.gateway.as_deref(), args.accept_changes || args.moved).await;
+        return dry::dry_run(context, inputs, &args).await;
     }
     if args.real_time && inputs.destination.is_live() {
         return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));

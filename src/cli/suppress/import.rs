@@ -31,7 +31,7 @@ pub(super) async fn import(context: &Context, args: &ImportArgs) -> Result<(), F
         warnings.extend(unknown_campaign(ledger.as_ref(), Some(campaign)).await?);
     }
     for warning in &warnings {
-        context.output.note(&format!("warning: {warning}"));
+        context.output.warning(warning);
     }
     let expected = read.additions(ledger.as_ref()).await?;
     if !args.yes && expected.added > 0 {
