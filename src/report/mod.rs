@@ -76,7 +76,7 @@ pub use results::{ResultsError, check_place, write_file, write_results};
 pub use row_index::RowIndex;
 pub use row_records::{Amendment, RowRecord, RowRecords};
 pub use rows_page::{ListedRow, listed_rows};
-pub use run_copies::{copies_of, zone_of};
+pub use run_copies::{campaign_zone, copies_of, zone_of};
 pub use run_figures::{
     Arrived, DoubtfulRow, Doubts, Point, Reason, Reasons, RequestFigures, RunFigures, Terms, Timeline, Way, WayFigure,
 };

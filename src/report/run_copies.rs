@@ -27,8 +27,13 @@ pub async fn copies_of(ledger: &dyn Ledger, run: &Run) -> Result<Copies, LedgerE
 
 /// The clock that a run's times are told by: its campaign's, or this machine's where it names none or is gone.
 pub async fn zone_of(ledger: &dyn Ledger, run: &Run) -> TimeZone {
+    campaign_zone(ledger, run).await.unwrap_or_else(TimeZone::system)
+}
+
+/// The zone of a run's campaign; nothing for a shared run, which has none, and if its copies cannot be read.
+pub async fn campaign_zone(ledger: &dyn Ledger, run: &Run) -> Option<TimeZone> {
     let frozen = if run.shared { None } else { FrozenInputs::of_run(ledger, run).await.ok() };
-    frozen.map_or_else(TimeZone::system, |frozen| frozen.brief.home())
+    frozen.map(|frozen| frozen.brief.home())
 }
 
 /// Whom a run sent to.

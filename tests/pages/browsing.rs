@@ -74,7 +74,15 @@ fn whatever_is_of_a_run_is_told_by_the_clock_of_its_campaign() {
         assert!(page.one("footer").words().contains("Asia/Kathmandu"), "{path}: {}", page.one("footer").words());
         assert!(path == "/runs/sale@1" || main(&page).contains(&there), "{path}: {there} {}", main(&page));
     }
-    assert!(!browser.page("/").one("footer").words().contains("Asia/Kathmandu"));
+    let front = browser.page("/");
+    assert!(!front.one("footer").words().contains("Asia/Kathmandu"));
+    assert!(main(&front).contains(&format!("{there} (Asia/Kathmandu)")), "{there}: {}", main(&front));
+    let began = |page: &Html| {
+        let words = main(page);
+        let (_, rest) = words.split_once("began ").expect("a beginning");
+        rest.chars().take_while(|sign| !"(·".contains(*sign)).collect::<String>().trim().to_owned()
+    };
+    assert_eq!(began(&front), began(&browser.page("/runs/sale@1")), "one event has one date");
     let page = browser.page("/runs/sale@1");
     let links = page.all("a").into_iter().filter(|link| link.attribute("href") == "/runs/sale@1/rows?state=rejected");
     assert_eq!(links.count(), 2, "from its rows by state, and from what failed");

@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use super::fields::encoded;
 use super::look::Look;
-use super::opt_outs::{OptOutDays, RepliesToReview};
+use super::opt_outs::{OptOutDays, RepliesToReview, ReplyToReview};
 use super::orders::OrderOutcome;
 use super::refusal::Refusal;
 use super::run::{Count, counts, done};
 use crate::ledger::DamagedRun;
-use crate::report::{RunView, UnclearReply};
+use crate::report::RunView;
 use crate::runs::{ArmedState, ArmedView, armed_views, blocking};
 use crate::web::charts::{self, CalendarView};
 
@@ -154,11 +154,16 @@ async fn view(look: &Look) -> Result<View, Refusal> {
         Err(error) => return Err(error.into()),
     };
     let to_review = look.pages.opt_outs.replies(&look.pages.adapters.ledger, now).await?;
+    let mut runs = Vec::new();
+    for view in views.iter().skip(from).take(RUNS) {
+        let zone = look.pages.zones.of(look.ledger(), &view.run).await;
+        runs.push(run_line(look, view, &zone));
+    }
     let orders = look.pages.orders.clone();
     let orders = blocking(move || orders.latest(ORDERS)).await??;
     Ok(View {
         done: done(look),
-        runs: views.iter().skip(from).take(RUNS).map(|view| run_line(look, view)).collect(),
+        runs,
         damaged: list.damaged.iter().filter(|_| from == 0).map(damaged).collect(),
         more: (views.len() > from + RUNS).then_some(from + RUNS),
         reading,
@@ -181,13 +186,13 @@ async fn view(look: &Look) -> Result<View, Refusal> {
     })
 }
 
-fn run_line(look: &Look, view: &RunView) -> RunLine {
+fn run_line(look: &Look, view: &RunView, zone: &TimeZone) -> RunLine {
     let name = view.run.name();
     let path = format!("/runs/{}", encoded(&name));
     RunLine {
         status: view.status.word(),
         rehearsal: !view.run.live,
-        began: look.moment(view.run.began_at),
+        began: look.moment_on(zone, view.run.began_at),
         rows: view.run.recipients,
         counts: counts(&path, &view.counts),
         path,
@@ -259,8 +264,8 @@ fn opt_outs(look: &Look, counted: &OptOutDays) -> OptOuts {
 }
 
 fn replies(look: &Look, to_review: &RepliesToReview) -> Replies {
-    let line = |(run, reply): &(String, UnclearReply)| ReplyLine {
-        at: look.moment(reply.at),
+    let line = |ReplyToReview { run, zone, reply }: &ReplyToReview| ReplyLine {
+        at: look.moment_on(zone, reply.at),
         to: look.number(reply.phone),
         text: look.text(&reply.text, Some(reply.phone)),
         path: format!("/runs/{}/rows/{}", encoded(run), reply.row),

@@ -20,7 +20,6 @@ use super::refusal::{Message, Refusal};
 use super::visitors::Visitor;
 use crate::domain::Phone;
 use crate::ledger::{Ledger, Run};
-use crate::report::zone_of;
 use crate::runs::{blocking, find_stored};
 use crate::web::html::{Form, render, render_part};
 use crate::web::words::{Language, Words, zone_name};
@@ -172,6 +171,14 @@ impl Look {
         self.words().moment(&at.to_zoned(self.zone.clone()))
     }
 
+    /// A moment on the clock of a run, with the zone if that is not the one of the page.
+    pub(super) fn moment_on(&self, zone: &TimeZone, at: Timestamp) -> String {
+        if zone_name(zone) == zone_name(&self.zone) {
+            return self.moment(at);
+        }
+        self.words().moment_in_zone(&at.to_zoned(zone.clone()))
+    }
+
     /// Whether numbers are shown whole: to who decides, and only where they asked.
     pub(super) fn shows_numbers(&self) -> bool {
         self.visitor.decides && self.query.get("numbers") == Some("shown")
@@ -194,7 +201,7 @@ impl Look {
     pub(super) async fn run(&mut self, name: &str) -> Result<Run, Refusal> {
         let (campaign, _) = name.rsplit_once('@').ok_or(Refusal::Unknown)?;
         let run = find_stored(self.ledger(), (campaign, name)).await?.ok_or(Refusal::Unknown)?;
-        self.zone = zone_of(self.ledger(), &run).await;
+        self.zone = self.pages.zones.of(self.ledger(), &run).await;
         Ok(run)
     }
 

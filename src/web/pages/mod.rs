@@ -28,6 +28,7 @@ mod refusal;
 mod remembered;
 mod rows;
 mod run;
+mod run_zones;
 mod told;
 mod visitors;
 mod watched;
@@ -44,6 +45,7 @@ use tokio_util::task::TaskTracker;
 use self::indexes::Indexes;
 use self::opt_outs::OptOutView;
 use self::orders::Orders;
+use self::run_zones::RunZones;
 use self::watched::Watched;
 use super::Views;
 use crate::runs::{Adapters, Error};
@@ -59,6 +61,7 @@ pub struct Pages {
     orders: Orders,
     watched: Arc<Watched>,
     indexes: Indexes,
+    zones: RunZones,
     opt_outs: OptOutView,
     /// Finds the words for why something was refused.
     explain: Explain,
@@ -85,6 +88,7 @@ impl Pages {
             orders: Orders::of(&adapters.state),
             watched: Arc::new(Watched::new(Arc::clone(&adapters.ledger))),
             indexes: Indexes::default(),
+            zones: RunZones::default(),
             opt_outs: OptOutView::default(),
             live: Arc::new(Semaphore::new(LIVE)),
             looking: Mutex::default(),

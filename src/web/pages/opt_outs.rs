@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan as _};
 
 use super::remembered::Remembered;
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter};
-use crate::report::{UnclearReply, unclear_replies};
+use crate::report::{UnclearReply, unclear_replies, zone_of};
 
 /// How many days are shown.
 pub(super) const DAYS: i64 = 30;
@@ -40,10 +40,18 @@ pub(super) struct OptOutDays {
 /// Replies that look like an opt-out and were not taken as one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RepliesToReview {
-    /// The newest, each with the name of its run.
-    pub(super) newest: Vec<(String, UnclearReply)>,
+    /// The newest.
+    pub(super) newest: Vec<ReplyToReview>,
     /// How many there are.
     pub(super) all: usize,
+}
+
+/// A reply with the name and the clock of its run.
+#[derive(Clone, Debug)]
+pub(super) struct ReplyToReview {
+    pub(super) run: String,
+    pub(super) zone: TimeZone,
+    pub(super) reply: UnclearReply,
 }
 
 impl OptOutView {
@@ -114,9 +122,14 @@ async fn to_review(ledger: &dyn Ledger, now: Timestamp) -> Result<RepliesToRevie
             Err(error) if error.concerns_records() => continue,
             unclear => unclear?,
         };
-        replies.extend(unclear.into_iter().map(|reply| (name.clone(), reply)));
+        if unclear.is_empty() {
+            continue;
+        }
+        let zone = zone_of(ledger, run).await;
+        let of_run = |reply| ReplyToReview { run: name.clone(), zone: zone.clone(), reply };
+        replies.extend(unclear.into_iter().map(of_run));
     }
-    replies.sort_by_key(|(_, reply)| std::cmp::Reverse(reply.at));
+    replies.sort_by_key(|review| std::cmp::Reverse(review.reply.at));
     let all = replies.len();
     replies.truncate(REPLIES);
     Ok(RepliesToReview { newest: replies, all })
