@@ -80,11 +80,14 @@ use suggested::Options;
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let json = arguments.iter().any(|argument| argument == "--json");
-    let matches = args::command().try_get_matches_from(arguments);
+    let matches = args::command().try_get_matches_from(&arguments);
     let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (mut parsed, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return shell::refuse(&slips::without_risky_advice(error), json),
+        Err(error) => {
+            let error = slips::without_environment(error, &arguments);
+            return shell::refuse(&slips::without_risky_advice(error), json);
+        }
     };
     parsed.global.json |= parsed.command.prints_json();
     shell::start_log(&parsed.global);

@@ -1,7 +1,12 @@
-//! Advice for misspelt options: none of it names an option or a value that protects recipients less.
+//! Errors of the command line, as they are shown: advice for misspelt options never names an option or a value that protects
+//! recipients less, and the usage shows as typed only what was typed.
+
+use std::ffi::OsString;
 
 use clap::Error;
 use clap::error::{ContextKind, ContextValue};
+
+use super::args;
 
 /// Options that switch a guard off, or confirm before anybody looks.
 pub(super) const RISKY_OPTIONS: [&str; 15] = [
@@ -24,6 +29,15 @@ pub(super) const RISKY_OPTIONS: [&str; 15] = [
 /// Values of options by which messages are sent again.
 pub(super) const RISKY_VALUES: [(&str, &str); 3] =
     [("--as", "send-again"), ("--as", "not-sent"), ("--state", "failed")];
+
+/// The same error with a usage that omits the options that the environment sets: it would show them as if they were required.
+pub(super) fn without_environment(error: Error, arguments: &[OsString]) -> Error {
+    if !error.use_stderr() {
+        return error;
+    }
+    // An error about a value in the environment does not come without it.
+    args::command_without_environment().try_get_matches_from(arguments).err().unwrap_or(error)
+}
 
 /// The error without advice that protects less. The usage goes with it, since it repeats the option.
 pub(super) fn without_risky_advice(mut error: Error) -> Error {

@@ -297,6 +297,7 @@ fn each_v_logs_more_and_rust_log_the_same_without_key_text_or_number() {
     let known = |log: &str| words.iter().filter(|word| log.contains(*word)).count();
     let levels: [&[&str]; 4] = [&[], &["-v"], &["-vv"], &["-vvv"]];
     assert_eq!(levels.map(|level| known(&logged(level, None))), [0, 2, 4, 5]);
+    assert_eq!(levels.map(|level| known(&logged(level, Some("")))), [0, 2, 4, 5], "an empty variable says nothing");
     assert!(logged(&["-v"], None).contains("number=1"), "the envelope is named");
     for (filter, expected) in [
         ("campaign=info", 2),
@@ -343,4 +344,17 @@ fn a_sandbox_that_others_can_reach_wants_a_key_of_its_own() {
     let listening = sandbox.finish().exits(143).json();
     assert_eq!(listening["base_url"], format!("http://{}", listening["listen"].as_str().expect("an address")));
     assert_eq!(listening["key"], "sandbox");
+}
+
+#[test]
+fn usage_omits_options_that_the_environment_sets() {
+    let sale = campaign().write();
+    let mut command = sale.command(&["run"]);
+    command.env("CAMPAIGN_GATEWAYS", sale.path("gateways.yaml"));
+    let refused = Process::start(command).finish().exits(2).says("Usage: campaign run <FILE>");
+    assert!(!refused.stderr.contains("--state-dir"), "{}", refused.told());
+    let typed = sale.campaign(&["run", "--now", "--when-due", "--state-dir", "x", "sale.yaml"]).exits(2);
+    assert!(typed.stderr.contains("--state-dir <DIR>"), "what was typed is shown: {}", typed.told());
+    // The help names the variable, and a wrong value of it is told.
+    assert!(sale.campaign(&["run", "--help"]).exits(0).stdout.contains("CAMPAIGN_STATE_DIR"));
 }

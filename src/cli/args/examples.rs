@@ -1,6 +1,6 @@
 //! An example of each command, as its help shows it.
 
-use clap::{Command, CommandFactory as _};
+use clap::{Arg, Command, CommandFactory as _};
 
 use super::Arguments;
 

@@ -22,7 +22,7 @@ mod worker;
 pub(super) use about_run::{Decision, ResolveArgs, RetryArgs, ShowArgs};
 pub(super) use check::{CheckArgs, ExplainArgs, Format, PreviewArgs};
 pub(super) use connector::ConnectorArgs;
-pub(super) use examples::command;
+pub(super) use examples::{command, command_without_environment};
 pub(super) use gateway::{
     AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TestArgs, TextArgs,
     ViberTemplatesCommand,
