@@ -1,5 +1,7 @@
 //! `campaign report`: a run as a page that stands alone, at any time.
 
+use std::path::{Path, PathBuf};
+
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -8,7 +10,7 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::page;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Run};
 use crate::report::{RunStanding, zone_of};
 use crate::runs::{self, blocking};
 use crate::web::files::{FirstMessages, ReportPage, report_page};
@@ -18,8 +20,14 @@ use crate::web::run_page::RunPage;
 const SHOWN: usize = 5;
 
 pub(super) async fn report(context: &Context, args: ReportArgs) -> Result<u8, Failure> {
-    page::check_place(&args.out)?;
+    if let Some(out) = &args.out {
+        page::check_place(out)?;
+    }
     let (ledger, run) = context.named_run(&args.run).await?;
+    let out = match args.out {
+        Some(out) => out,
+        None => default_place(ledger.as_ref(), &run).await?,
+    };
     runs::judge_results(ledger.as_ref(), &run, &context.observer).await?;
     let standing = RunStanding::whole(ledger.as_ref(), run).await?;
     let first = first_messages(ledger.as_ref(), &standing, args.page.unmasked).await?;
@@ -29,21 +37,40 @@ pub(super) async fn report(context: &Context, args: ReportArgs) -> Result<u8, Fa
     let page =
         RunPage { standing: &standing, now: Timestamp::now(), left: None, zone: &zone, command: &command, rows: None };
     let html = report_page(&ReportPage { page, first: first.as_ref() }, args.page.language())?;
-    page::write(&args.out, &html)?;
+    page::write(&out, &html)?;
     let name = standing.view.run.name();
     if context.output.json {
         let mut told = standing.report_json();
-        told["html"] = json!(args.out);
+        told["html"] = json!(out);
         told["exit"] = exit::FINE.into();
         context.output.object(&told);
     } else {
         let next = context.output.command(format!("status {name}"));
-        context.output.done(&format!("{name} as a page: {}\nnext: {next}\n", args.out.display()), exit::FINE);
+        context.output.done(&format!("{name} as a page: {}\nnext: {next}\n", out.display()), exit::FINE);
     }
     if args.page.open {
-        page::open(&context.output, &args.out).await;
+        page::open(&context.output, &out).await;
     }
     Ok(exit::FINE)
+}
+
+/// Where the report of a run is written if no file is named: beside its results, as `NAME.report.html`. If a later run wrote its
+/// results to the same file, the name has the number of the run, so that it does not replace the later report.
+async fn default_place(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, Failure> {
+    let Some(results) = &run.results else {
+        let place = PathBuf::from(format!("{}.report.html", run.name()));
+        return page::check_place(&place).map(|()| place);
+    };
+    let path = Path::new(results);
+    if runs::is_gone(ledger, run, path).await {
+        return Err(Failure::wrong(format!("the folder of `{results}` is gone; name a file with `--out FILE`")));
+    }
+    let place = match runs::later_at(ledger, run, results).await? {
+        None => path.with_extension("report.html"),
+        Some(_) => path.with_file_name(format!("{}.report.html", run.name())),
+    };
+    page::check_place(&place)?;
+    Ok(place)
 }
 
 /// The first messages of a run, of which the copies are there; of lookups, code calls and single messages there are none.

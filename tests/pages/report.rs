@@ -294,3 +294,23 @@ fn parts_are_at_least_so_many_where_the_gateway_did_not_tell_those_of_every_mess
     let in_report = words(&report(&all, &[]).html, "run-numbers");
     assert!(in_report.contains("parts, as told 6"), "{in_report}");
 }
+
+#[test]
+fn report_is_written_beside_the_results_by_default() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(2).through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let told = sale.campaign(&["report", "sale", "--json"]).exits(0).json();
+    let place = sale.path("results/sale.report.html");
+    assert!(told["html"].as_str().is_some_and(|html| html.ends_with("results/sale.report.html")), "{told}");
+    let page = |path: &std::path::Path| std::fs::read_to_string(path).expect("a page");
+    assert!(page(&place).contains("sale@1"));
+    sale.run(&["--again", "2"]).exits(0);
+    sale.campaign(&["report", "sale@1"]).exits(0).says("results/sale@1.report.html");
+    sale.campaign(&["report", "sale", "--lang", "uk"]).exits(0).says("results/sale.report.html");
+    assert!(page(&place).contains("sale@2") && !page(&place).contains("sale@1"));
+    assert!(page(&sale.path("results/sale@1.report.html")).contains("sale@1"));
+    sale.write("results/sale.report.html", "my own page");
+    sale.campaign(&["report", "sale"]).exits(2).says("is no page that this program made");
+    assert_eq!(page(&place), "my own page");
+}

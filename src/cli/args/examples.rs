@@ -3,6 +3,7 @@
 use clap::{Arg, Command, CommandFactory as _};
 
 use super::Arguments;
+use super::page::with_page_options;
 
 /// What stands behind `campaign`: the command, then its arguments.
 pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
@@ -111,7 +112,18 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
 
 /// The command line with its examples.
 pub(in crate::cli) fn command() -> Command {
-    let mut command = Arguments::command();
+    built(Arguments::command())
+}
+
+/// The same, which takes no option from the environment.
+pub(in crate::cli) fn command_without_environment() -> Command {
+    let options = ["ledger", "state_dir", "gateways"];
+    let typed = |option: Arg| option.env(None::<&'static str>);
+    built(options.into_iter().fold(Arguments::command(), |command, id| command.mut_arg(id, typed)))
+}
+
+fn built(command: Command) -> Command {
+    let mut command = with_page_options(command);
     command.build();
     with_examples(command, "")
 }

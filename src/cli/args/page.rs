@@ -1,6 +1,6 @@
 //! The options of pages that a command writes to a file.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 
 use crate::web::words::Language;
 
@@ -13,14 +13,22 @@ pub(in crate::cli) const PAGE_FILE: &str = "page_file";
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PageArgs {
     /// Open the page
-    #[arg(long, requires = PAGE_FILE, help_heading = PAGE)]
+    #[arg(long, help_heading = PAGE)]
     pub(in crate::cli) open: bool,
     /// Show whole numbers in it instead of their last digits
-    #[arg(long, requires = PAGE_FILE, help_heading = PAGE)]
+    #[arg(long, help_heading = PAGE)]
     pub(in crate::cli) unmasked: bool,
     /// Its language [default: that of the system, if it is one of these, else en]
-    #[arg(long, value_enum, value_name = "LANGUAGE", requires = PAGE_FILE, help_heading = PAGE)]
+    #[arg(long, value_enum, value_name = "LANGUAGE", help_heading = PAGE)]
     pub(in crate::cli) lang: Option<LanguageName>,
+}
+
+/// The command line, where the options of a page need the option that names its file. Only `report` writes a page without it.
+pub(super) fn with_page_options(command: Command) -> Command {
+    let require_file = |command: Command, option: &str| command.mut_arg(option, |option| option.requires(PAGE_FILE));
+    ["preview", "plan"].into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |below| ["open", "unmasked", "lang"].into_iter().fold(below, require_file))
+    })
 }
 
 /// A language, as it is typed.
