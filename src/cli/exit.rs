@@ -2,7 +2,7 @@
 
 use crate::ledger::{Progress, Run, State, StateCounts, StopKind};
 use crate::report::{DOUBTFUL, REFUSED};
-use crate::runs::{NothingLeft, ReleasedRun, StaleResults};
+use crate::runs::{NothingLeft, ReconciledRun, ReleasedRun, StaleResults};
 
 /// Everything was accepted, queued or skipped.
 pub(super) const FINE: u8 = 0;
@@ -104,6 +104,18 @@ pub(super) fn of_released(released: &ReleasedRun) -> u8 {
         Some(StaleResults::Failed(_)) => STORAGE,
         _ if released.reopened => STOPPED,
         _ => of_run(&released.run, &released.snapshot.counts, false),
+    }
+}
+
+/// The code of `reconcile`: that of `run` for the run as it stands; 0 if no row is in doubt and nothing was asked. `polled` is
+/// how many messages without an end were asked about.
+pub(super) fn of_reconciled(ReconciledRun { learnt, released }: &ReconciledRun, polled: u64) -> u8 {
+    let counts = &released.snapshot.counts;
+    let is_clear = learnt.asked + polled == 0 && DOUBTFUL.iter().all(|state| counts.get(*state) == 0);
+    match released.unwritten {
+        Some(StaleResults::Failed(_)) => STORAGE,
+        _ if is_clear => FINE,
+        _ => of_released(released),
     }
 }
 

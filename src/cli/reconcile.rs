@@ -25,22 +25,24 @@ pub(super) async fn reconcile(context: &Context, args: ReconcileArgs) -> Result<
         false => context.doubtful_run(&args.run).await?,
     };
     let adapters = context.adapters(Arc::clone(&ledger))?;
+    let mut polled_messages = 0;
     if args.all {
         let polled = runs::poll(&adapters, &run, Polling::Open, LONGEST).await?;
+        polled_messages = polled.asked;
         context.output.note(&polled_line(&polled));
     }
     let reconciled = runs::reconcile(&adapters, run).await?;
     let go_on = context.output.go_on(ledger.as_ref(), &reconciled.released.run).await;
-    report(context, &reconciled, go_on);
-    let exit = exit::of_released(&reconciled.released);
+    let exit = exit::of_reconciled(&reconciled, polled_messages);
+    report(context, &reconciled, go_on, exit);
     if let Some(why) = reconciled.released.unwritten {
         context.output.note(&unwritten(&context.output, why));
     }
     Ok(exit)
 }
 
-fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun, go_on: String) {
-    let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::of_released(released));
+fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun, go_on: String, exit: u8) {
+    let (run, counts) = (&released.run, &released.snapshot.counts);
     let name = run.name();
     let left = counts.get(State::InDoubt) + counts.get(State::Unresolved);
     let resolve = context.output.command(format!("resolve {name} --all --as DECISION"));
@@ -89,7 +91,7 @@ fn polled_line(polled: &Polled) -> String {
         (left, format!("{} not asked about", one_or(left, "was", "were"))),
     ] {
         if count > 0 {
-            text += &format!(", {count} {what}");
+            text += &format!(", {} {what}", thousands(count));
         }
     }
     text

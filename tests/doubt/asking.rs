@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{
     ANSWER_LOST, Memory, SECOND, answer_was_lost, everybody_once, in_doubt, result, sandbox_playing, states, ten_people,
 };
-use crate::support::{Answer, Gateway, Process, campaign, phone, telling};
+use crate::support::{Answer, Gateway, Process, campaign, phone, rejected, telling};
 
 #[test]
 fn a_lost_answer_is_found_by_the_run_at_its_end() {
@@ -185,4 +185,18 @@ fn a_gateway_that_cannot_be_asked_changes_nothing() {
     let rehearsal = campaign().write();
     rehearsal.run(&[]).exits(0);
     rehearsal.campaign(&["reconcile", "sale"]).exits(0).says("no row is in doubt");
+}
+
+#[test]
+fn reconcile_of_a_run_without_doubt_exits_with_0() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).through(&gateway).write();
+    sale.run(&["--limit", "1"]).exits(0);
+    sale.campaign(&["status", "sale"]).exits(5);
+    sale.campaign(&["reconcile", "sale"]).exits(0).says("no row is in doubt").says("next: campaign run");
+    assert_eq!(sale.campaign(&["reconcile", "sale", "--json"]).exits(0).json()["exit"], 0);
+    let rejecting = Gateway::always(Answer::items(|operation| rejected(operation, "No route")));
+    let refused = campaign().to(3).through(&rejecting).write();
+    refused.run(&["--keep-going"]).exits(3);
+    refused.campaign(&["reconcile", "sale"]).exits(0).says("no row is in doubt");
 }
