@@ -191,3 +191,12 @@ fn a_rehearsal_in_real_time_stays_for_what_becomes_of_its_messages() {
     assert_eq!(told["counts"], json!({ "delivered": 1 }));
     assert!(told["seconds"].as_f64().is_some_and(|seconds| seconds > 0.9), "{told}");
 }
+
+#[test]
+fn refused_connection_of_the_built_in_sandbox_names_it() {
+    let folder = campaign().to(3).write();
+    folder.write("scenario.yaml", "faults:\n  - { when: { envelope: 2 }, connection: refused, lasts: 1s }\n");
+    let told = folder.run(&["--scenario", "scenario.yaml", "--progress", "lines"]).exits(0).stderr;
+    assert!(told.contains("the built-in sandbox refused the connection"), "{told}");
+    assert!(!told.contains("campaign sandbox"), "{told}");
+}

@@ -57,6 +57,7 @@ fn show_one(finding: &Finding, renderer: &Renderer) -> String {
     let path = finding.place.as_ref().map(|place| place.source.path().display().to_string());
     let title = level.primary_title(one_line(&finding.message)).id(finding.rule.id);
     let mut group = Group::with_title(title);
+    let is_placed = path.is_some();
     if let Some((place, path)) = finding.place.as_ref().zip(path) {
         let (line, span) = first_line(place);
         let snippet = Snippet::source(line).path(path).line_start(place.line());
@@ -66,8 +67,20 @@ fn show_one(finding: &Finding, renderer: &Renderer) -> String {
         group = group.element(Level::HELP.message(harmless(help)));
     }
     let mut text = renderer.render(&[group]);
+    if !is_placed {
+        // Without an excerpt the bar between title and help joins nothing.
+        text = text.lines().filter(|line| uncoloured(line).trim() != "|").collect::<Vec<_>>().join("\n");
+    }
     text.push('\n');
     text
+}
+
+/// A line without the codes that colour it.
+fn uncoloured(line: &str) -> String {
+    let mut parts = line.split('\u{1b}');
+    let first = parts.next().unwrap_or_default();
+    let others = parts.map(|part| part.split_once('m').map_or("", |(_, text)| text));
+    std::iter::once(first).chain(others).collect()
 }
 
 /// The place's first line without a BOM, and the part of it that is underlined.
@@ -151,7 +164,9 @@ mod tests {
     #[test]
     fn a_finding_without_a_place_is_its_words() {
         let text = plain(&[Finding::new(&REFUSES, "`a.yaml` does not exist").help("check its name")]);
-        assert_eq!(text, "error[refuses]: `a.yaml` does not exist\n |\n = help: check its name\n");
+        assert_eq!(text, "error[refuses]: `a.yaml` does not exist\n = help: check its name\n");
+        let coloured = show(&[Finding::new(&REFUSES, "x").help("y")], true);
+        assert!(!coloured.contains('|'), "{coloured}");
     }
 
     #[test]

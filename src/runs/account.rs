@@ -92,6 +92,7 @@ impl Account {
             async_url: String::new(),
             proxy: profile.proxy.clone(),
             timeout,
+            embedded: false,
         };
         let rules = Rules { trust_status: profile.trust_status.clone(), fatal_errors: Vec::new() };
         let api = (adapters.connect)(&address, Endpoint::Sync, key, rules).map_err(Error::Client)?;

@@ -58,7 +58,13 @@ impl<'a> Connection<'a> {
     pub fn client(&self, connect: Connect, endpoint: Endpoint, timeout: Duration) -> Result<Arc<dyn Gateway>, Error> {
         let (address, key, rules) = match self {
             Connection::Sandbox(sandbox) => (
-                Address { base_url: sandbox.base_url(), async_url: sandbox.async_url(), proxy: None, timeout },
+                Address {
+                    base_url: sandbox.base_url(),
+                    async_url: sandbox.async_url(),
+                    proxy: None,
+                    timeout,
+                    embedded: true,
+                },
                 // A scenario may have given the sandbox a key of its own.
                 sandbox.key(),
                 Rules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] },
@@ -69,6 +75,7 @@ impl<'a> Connection<'a> {
                     async_url: profile.async_url.as_ref().map_or_else(String::new, |url| url.as_str().to_owned()),
                     proxy: profile.proxy.clone(),
                     timeout,
+                    embedded: false,
                 },
                 key,
                 Rules { trust_status: profile.trust_status.clone(), fatal_errors: profile.fatal_errors.clone() },

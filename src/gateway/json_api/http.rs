@@ -36,6 +36,8 @@ pub struct Address {
     pub proxy: Option<String>,
     /// The longest time that one request may take.
     pub timeout: Duration,
+    /// Whether it is the sandbox in this process.
+    pub embedded: bool,
 }
 
 impl Address {
@@ -68,6 +70,7 @@ pub struct JsonApi {
     endpoint: Endpoint,
     pub(super) rules: Rules,
     timeout: Duration,
+    embedded: bool,
 }
 
 impl JsonApi {
@@ -99,6 +102,7 @@ impl JsonApi {
             endpoint,
             rules,
             timeout: address.timeout,
+            embedded: address.embedded,
         })
     }
 
@@ -173,6 +177,9 @@ impl JsonApi {
         let cause = cause(error);
         if is_handshake(error) {
             return Exchange::Handshake(format!("the TLS handshake failed: {cause}"));
+        }
+        if is_refused(error) && self.embedded {
+            return Exchange::NotConnected("the built-in sandbox refused the connection".to_owned());
         }
         if let Some(address) = error.url().filter(|_| is_refused(error)).and_then(local) {
             return Exchange::NotConnected(format!(
