@@ -3,6 +3,7 @@
 //! Only results give way to results: a file that begins with their header, an empty one, or none. Everything is judged
 //! as the file that it is, whatever its path looks like. Nothing is written or created here.
 
+use std::fmt::Display;
 use std::fs::{self, Metadata};
 use std::io::{self, Read, Seek as _};
 use std::path::{Component, Path, PathBuf};
@@ -92,6 +93,7 @@ impl Target {
                     Err(_) if real.symlink_metadata().is_ok() => {
                         return Err(format!("`{path}` is a link that leads to nothing"));
                     }
+                    Err(_) if !can_have_folder(&real) => return Err(in_the_way(&path)),
                     // Whether it can be created there is found out when it is.
                     Err(_) => None,
                 };
@@ -126,6 +128,7 @@ impl Target {
                 Ok(found) if found.is_symlink() => Err(format!("`{path}` is a link, and results follow none here")),
                 found => Ok((folder.place().join(name), found.ok())),
             },
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(in_the_way(&path)),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(format!("`{path}` cannot be written: {error}"))
             }
@@ -177,6 +180,16 @@ fn real(path: &Path) -> PathBuf {
         }
     }
     real
+}
+
+/// Whether the nearest part of an absolute path that exists above it is a folder, in which the others can be created.
+fn can_have_folder(path: &Path) -> bool {
+    let above = path.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok());
+    above.is_none_or(Path::is_dir)
+}
+
+fn in_the_way(path: &impl Display) -> String {
+    format!("`{path}` cannot be created: a part of its path is not a folder")
 }
 
 /// What tells one file from every other, whatever its names.

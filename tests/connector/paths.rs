@@ -241,3 +241,35 @@ fn default_results_behind_a_link_are_refused() {
     connector.folder.campaign(&["run", "campaigns/sale.yaml"]).exits(3);
     assert!(connector.folder.path("elsewhere/sale.sandbox.csv").exists());
 }
+
+#[test]
+fn results_in_a_path_that_is_no_folder_are_refused() {
+    let folder = house(&Gateway::accepting());
+    for (name, pipe) in [("results", "campaigns/results"), ("file", "campaigns/pipe.csv")] {
+        let made = Command::new("mkfifo").arg(folder.path(pipe)).status();
+        assert!(made.is_ok_and(|status| status.success()), "{name}");
+    }
+    folder.write("campaigns/plain", "x");
+    let connector = Connector::within(folder, &["--campaigns", "campaigns"]);
+    let refused = |file: &str, why: &str| {
+        let checked = told(&connector.call("check_campaign", &json!({ "campaign": file })));
+        let findings = checked["findings"].as_array().expect("findings");
+        let found = findings.iter().find(|finding| finding["rule"] == "results-overwrite");
+        let found = found.unwrap_or_else(|| panic!("{file}: {checked}"));
+        assert!(found["message"].as_str().is_some_and(|message| message.contains(why)), "{file}: {found}");
+        assert_eq!(checked["ok"], false, "{file}: {checked}");
+        let checked = connector.folder.campaign(&["check", &format!("campaigns/{file}"), "--gateway", "local"]);
+        checked.exits(2).says(why);
+    };
+    // By default they go to the folder `results`.
+    refused("sale.yaml", "is not a folder");
+    for (path, why) in [
+        ("results/x.csv", "is not a folder"),
+        ("plain/deep/x.csv", "is not a folder"),
+        ("pipe.csv", "a pipe or a device"),
+    ] {
+        let yaml = format!("recipients: {{ file: list.csv }}\nresults: {path}\n{CHANNELS}");
+        std::fs::write(connector.folder.path("campaigns/piped.yaml"), yaml).expect("a file");
+        refused("piped.yaml", why);
+    }
+}
