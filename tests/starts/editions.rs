@@ -146,3 +146,26 @@ fn why_messages_were_rejected_is_told_of_this_call_where_the_counts_know_more() 
     sale.run(&["--keep-going", "--limit", "3"]).exits(3).says("3 rejected").says("rejected 3 ×: No route");
     sale.run(&["--keep-going"]).exits(3).says("4 rejected").says("rejected 1 × in this call: No route");
 }
+
+#[test]
+fn readme_job_reaches_everybody_on_each_day() {
+    let readme = include_str!("../../README.md");
+    let (_, job) = readme.split_once("30 9 * * 1-5 ").expect("a job");
+    let job = job.split(['`', '\n']).next().expect("a command");
+    let (folder, command) = job.split_once(" && ").expect("a folder first");
+    assert!(folder.starts_with("cd /"), "a job starts in the home folder: {job}");
+    let (program, arguments) = command.split_once(' ').expect("arguments");
+    assert!(program.contains('/') && program.ends_with("/campaign"), "cron does not know where it is: {program}");
+    let edition = "edition: \"{{ today }}\"";
+    assert!(readme.contains(&format!("`{edition}`")), "the README names no edition");
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(3).top(edition).through(&gateway).write();
+    let arguments = arguments.replace("reminder.yaml", "sale.yaml").replace("production", "local");
+    for zone in ["Pacific/Pago_Pago", "Pacific/Kiritimati"] {
+        let mut command = sale.command(&arguments.split(' ').collect::<Vec<_>>());
+        command.env("TZ", zone);
+        let ended = Process::start(command).finish().exits(0);
+        assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""), "{zone}");
+    }
+    assert_eq!(gateway.phones(), (2..5).chain(2..5).map(phone).collect::<Vec<_>>());
+}
