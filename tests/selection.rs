@@ -66,7 +66,7 @@ fn a_condition_that_would_mean_everybody_or_nobody_is_refused_where_it_stands() 
         sale.run(&[]).exits(2).says(rule).says(place).says(help);
     }
     let rows_that_fail = clients().recipients("where: (name | int) > 5").through(&gateway).write();
-    rows_that_fail.run(&[]).exits(2).says("6 of 6 rows are invalid").says("`recipients.where`");
+    rows_that_fail.run(&[]).exits(2).says("6 of 6 rows are invalid").says("sale.yaml:5:11");
     assert!(gateway.sends().is_empty());
 }
 

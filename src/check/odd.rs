@@ -2,7 +2,7 @@
 //!
 //! Each row is looked at once, and what is the same for all rows is known before, so it costs little where nothing is odd.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use roaring::RoaringBitmap;
@@ -12,7 +12,7 @@ use super::recipe::Recipe;
 use super::rules::{has_hole, is_insecure_link, slipped_word};
 use crate::audience::Fields;
 use crate::domain::{Row, Text};
-use crate::message::{Asked, FilledMessage, questions};
+use crate::message::{Asked, FilledMessage, looped_names, questions};
 
 /// What programs write where they have nothing, as it stands in cells.
 const NOTHING: [&str; 39] = [
@@ -76,6 +76,8 @@ pub enum Oddity {
     Hole,
     /// Its cell means no, and a condition takes it for true.
     TakenForTrue,
+    /// Its cell holds a list, and a loop goes through its letters.
+    LoopedList,
     /// Its cell is nearly what a condition compares it with; the comparison's index.
     Nearly(usize),
 }
@@ -109,6 +111,8 @@ pub(super) struct Watch {
     columns: Vec<usize>,
     /// Columns that a condition takes for true or false.
     whether: Vec<usize>,
+    /// Columns that a loop goes over as they are.
+    looped: Vec<usize>,
     comparisons: Vec<Comparison>,
     /// Which comparisons some row passed.
     passed: Vec<AtomicBool>,
@@ -121,7 +125,10 @@ impl Watch {
     /// What to look at in the rows of a campaign with these texts.
     pub(super) fn of<'t>(recipe: &Recipe, texts: impl Iterator<Item = &'t Text>) -> Self {
         let (mut whether, mut comparisons) = (Vec::new(), Vec::new());
-        for question in texts.flat_map(questions) {
+        let texts: Vec<&Text> = texts.collect();
+        let looped = texts.iter().flat_map(|text| looped_names(text));
+        let looped: BTreeSet<usize> = looped.filter_map(|(name, _)| recipe.column(&name)).collect();
+        for question in texts.into_iter().flat_map(questions) {
             let Some(column) = recipe.column(&question.name) else { continue };
             match question.asked {
                 Asked::Whether if !whether.contains(&column) => whether.push(column),
@@ -131,7 +138,7 @@ impl Watch {
         }
         let columns = recipe.columns_of_texts().into_iter().filter(|column| !recipe.phones.contains(*column)).collect();
         let passed = comparisons.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { columns, whether, comparisons, passed }
+        Self { columns, whether, looped: looped.into_iter().collect(), comparisons, passed }
     }
 
     /// What is odd of a row that can be sent to; `shows_empty` is whether its message uses an empty cell.
@@ -150,6 +157,12 @@ impl Watch {
             let cell = fields.get(column).trim();
             if cell.len() <= LONGEST && NO.contains(&cell.to_lowercase().as_str()) {
                 odd.push((column, Oddity::TakenForTrue, cell.into()));
+            }
+        }
+        for &column in &self.looped {
+            let cell = fields.get(column);
+            if let Some(at) = cell.find([',', ';', '|']) {
+                odd.push((column, Oddity::LoopedList, cell[at..=at].into()));
             }
         }
         for (index, comparison) in self.comparisons.iter().enumerate() {

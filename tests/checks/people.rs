@@ -65,6 +65,18 @@ fn a_condition_that_takes_the_word_for_no_for_yes_is_told() {
 }
 
 #[test]
+fn loop_over_the_letters_of_a_list_is_found() {
+    let looped =
+        |list: &str| format!("{{% for part in {list} %}}{{{{ part }}}} {{% endfor %}}{{{{ vip }}}} {{{{ code }}}}");
+    let rows = [["Olena;Ivan", "a", "1"], ["Petro", "b", "2"]];
+    let said = told(&looped("name"), &rows);
+    assert!(said.contains("a loop over `name` goes through its letters in row 2"), "{said}");
+    assert!(said.contains("write `name | split(pat=\";\")` in the loop"), "{said}");
+    assert!(!told(&looped("name | split(pat=\";\")"), &rows).contains("loop-over-text"));
+    assert!(!told(&looped("name"), &[["4321", "a", "1"]]).contains("loop-over-text"), "letters may be meant");
+}
+
+#[test]
 fn slips_and_links_of_cells_are_told_once_a_column() {
     let hello = "Hello, {{ name }}! {{ vip }} {{ code }}";
     let rows =

@@ -1,21 +1,15 @@
-//! A loop over a cell, which goes through its letters.
+//! A loop over a cell that holds a list, which goes through the letters of the cell.
 
-use crate::domain::Text;
-use crate::finding::Rule;
-use crate::message::{TextProblem, looped_names, problem_at};
+use crate::finding::{Finding, Rule};
 
 pub(super) static RULE: Rule = Rule::warning(
     "loop-over-text",
-    "A cell is text, and a loop over text goes through it letter by letter.",
+    "A cell is text, and a loop over text goes through it letter by letter, also if the cell holds a list.",
     "Make a list of the cell with `split`, as in `{% for item in items | split(pat=',') %}`.",
 );
 
-/// The loops of a text over cells; `is_column` tells which names are columns.
-pub(super) fn judge(text: &Text, is_column: impl Fn(&str) -> bool) -> Vec<TextProblem> {
-    let looped = looped_names(text).into_iter().filter(|(name, _)| is_column(name));
-    let problem = |(name, span): (String, _)| {
-        let message = format!("a loop over `{name}` goes through its letters: a cell is text");
-        problem_at(text, span, &RULE, message, &format!("write `{name} | split(pat=\",\")`"))
-    };
-    looped.map(problem).collect()
+/// The cells of a looped column that hold a list; `example` is what stands between its items.
+pub(super) fn in_rows(name: &str, example: &str, rows: &str) -> Finding {
+    let message = format!("a loop over `{name}` goes through its letters in {rows}, where the cell holds a list");
+    Finding::new(&RULE, message).help(format!("write `{name} | split(pat=\"{example}\")` in the loop"))
 }

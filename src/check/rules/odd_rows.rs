@@ -1,7 +1,9 @@
 //! Findings about what is odd of rows; each rule is a file of its own.
 
 use super::rows::first_of;
-use super::{cell_is_text, damaged_text, empty_greeting, insecure_link, placeholder_value, two_scripts};
+use super::{
+    cell_is_text, damaged_text, empty_greeting, insecure_link, loop_over_text, placeholder_value, two_scripts,
+};
 use crate::check::{OddRows, Oddity, Survey};
 use crate::finding::Finding;
 
@@ -21,6 +23,10 @@ pub fn odd_rows(survey: &Survey) -> Vec<Finding> {
             Oddity::TakenForTrue => {
                 let name = of(column).map_or("", |column| column.name.as_str());
                 Some(cell_is_text::taken_for_true(name, example, &told))
+            }
+            Oddity::LoopedList => {
+                let name = of(column).map_or("", |column| column.name.as_str());
+                Some(loop_over_text::in_rows(name, example, &told))
             }
             Oddity::Nearly(index) => {
                 let (_, asked) = survey.unpassed.iter().find(|(unpassed, _)| *unpassed == index)?;

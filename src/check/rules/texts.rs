@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::{
     broken_link, cell_is_text, code_for_all, codes_only, costly_character, damaged_text, empty_greeting,
-    escaped_line_break, filter_argument, html_tag, insecure_link, long_button, loop_over_text, markdown, two_scripts,
-    unfinished_text, url_escape,
+    escaped_line_break, filter_argument, html_tag, insecure_link, long_button, markdown, two_scripts, unfinished_text,
+    url_escape,
 };
 use crate::check::prepare::finding;
 use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved};
@@ -105,6 +105,5 @@ fn judged(text: &Text, constants: &[&str]) -> Vec<TextProblem> {
     let is_column = |name: &str| !set(name) && !ours(name) && !constants.contains(&name);
     let mut problems: Vec<TextProblem> = OF_WORDS.into_iter().flat_map(|judge| judge(text)).collect();
     problems.extend(cell_is_text::judge(text, is_column));
-    problems.extend(loop_over_text::judge(text, is_column));
     problems
 }
