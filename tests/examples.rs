@@ -216,7 +216,7 @@ fn init_takes_only_names_that_a_campaign_can_have() {
 }
 
 /// What users read, in the order in which they read it.
-const DOCUMENTS: [&str; 18] = [
+const DOCUMENTS: [&str; 19] = [
     "README.md",
     "docs/campaign-file.md",
     "docs/texts.md",
@@ -230,6 +230,7 @@ const DOCUMENTS: [&str; 18] = [
     "docs/receipts.md",
     "docs/doubt.md",
     "docs/results.md",
+    "docs/figures.md",
     "docs/schedules.md",
     "docs/operations.md",
     "docs/shared-ledger.md",

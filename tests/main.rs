@@ -14,6 +14,8 @@ mod connector;
 mod delivery;
 mod doubt;
 mod examples;
+#[cfg(target_os = "linux")]
+mod figures;
 mod house;
 mod inputs;
 mod mistakes;

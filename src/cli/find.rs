@@ -94,7 +94,12 @@ fn line(row: &Value) -> String {
             channel => format!("{} by {channel}", told("operation")),
         },
     ];
-    for (name, what) in [("submitted_at", "sent"), ("delivered_at", "delivered"), ("updated_at", "last word")] {
+    let delivered = match told("delivered_at_is") {
+        "at_latest" => "delivered at the latest",
+        "uncertain" => "delivered at an uncertain time, reported as",
+        _ => "delivered",
+    };
+    for (name, what) in [("submitted_at", "sent"), ("delivered_at", delivered), ("updated_at", "last word")] {
         if !told(name).is_empty() {
             words.push(format!("{what} {}", told(name)));
         }

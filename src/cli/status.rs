@@ -15,8 +15,8 @@ use super::watch::watch;
 use crate::finding::one_line;
 use crate::ledger::{DamagedRun, Ledger, RunFilter, RunId, ShareHolder};
 use crate::report::{
-    ChannelFigures, NextStep, RunList, RunStanding, RunStatus, RunView, counts_line, damaged_runs_json, plural,
-    run_entry_json, thousands,
+    ChannelFigures, NextStep, RunList, RunStanding, RunStatus, RunView, counts_line, counts_line_in_part,
+    damaged_runs_json, plural, run_entry_json, thousands,
 };
 use crate::runs;
 
@@ -58,7 +58,7 @@ impl RunStanding {
         let RunView { run, status, counts, .. } = &self.view;
         let name = run.name();
         let mut text = format!("{name} · {} · {} · {}\n", run.gateway, run.endpoint, one_line(&status.to_string()));
-        text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line(counts));
+        text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line_in_part(counts, self.in_part()));
         let channels = self.channels().map(ChannelFigures::lines).unwrap_or_default();
         text.extend(channels.iter().map(|line| format!("  {line}\n")));
         text += &format!("  began {}", local(run.began_at));

@@ -20,7 +20,7 @@ use super::status::list;
 use crate::delivery::Interrupt;
 use crate::finding::{harmless, one_line};
 use crate::ledger::{Ledger, Run, RunFilter};
-use crate::report::{RunStanding, RunStatus, SendingProgress, counts_line, duration, is_owned, thousands};
+use crate::report::{RunStanding, RunStatus, SendingProgress, counts_line_in_part, duration, is_owned, thousands};
 use crate::runs;
 
 /// How often it is looked at most.
@@ -130,8 +130,8 @@ impl<'a> Screen<'a> {
                 *lines = draw(term, *lines, &text);
             }
             Form::Lines(last) => {
-                let line =
-                    format!("{}: {}", one_line(&standing.view.status.to_string()), counts_line(&standing.view.counts));
+                let counts = counts_line_in_part(&standing.view.counts, standing.in_part());
+                let line = format!("{}: {counts}", one_line(&standing.view.status.to_string()));
                 if *last != line {
                     self.output.result(&format!("{}  {line}\n", Zoned::now().strftime("%Y-%m-%d %H:%M:%S")));
                     *last = line;

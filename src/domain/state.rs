@@ -77,6 +77,18 @@ impl State {
         State::Failed,
     ];
 
+    /// Whether the message reached its recipient, read or not.
+    #[must_use]
+    pub fn is_delivered(self) -> bool {
+        matches!(self, State::Delivered | State::Read)
+    }
+
+    /// Whether a figure for people that has this state's name counts a message in that state: `delivered` includes `read`.
+    #[must_use]
+    pub fn covers(self, state: State) -> bool {
+        self == state || (self == State::Delivered && state.is_delivered())
+    }
+
     /// The state of a row by the outcome of its attempt alone.
     #[must_use]
     pub fn of(outcome: &Outcome) -> Self {
@@ -113,9 +125,9 @@ impl State {
     /// Who was left out or has no valid number is not undelivered: nothing was ever meant to reach them.
     #[must_use]
     pub fn meant_by(word: &str) -> Vec<Self> {
-        let apart = [Self::Skipped, Self::Invalid, Self::Delivered, Self::Read];
+        let apart = |state: &Self| matches!(state, Self::Skipped | Self::Invalid) || state.is_delivered();
         match word {
-            "undelivered" => Self::ALL.into_iter().filter(|state| !apart.contains(state)).collect(),
+            "undelivered" => Self::ALL.into_iter().filter(|state| !apart(state)).collect(),
             word => Self::from_name(word).into_iter().collect(),
         }
     }

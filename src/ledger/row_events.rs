@@ -24,8 +24,6 @@ pub struct Judgement<'e> {
     pub event: Option<&'e RowEvent>,
     /// The last receipt that gave the message its end.
     pub moved: Option<&'e KeptReceipt>,
-    /// The receipt by which it arrived: the earliest by the gateway's clock of those that say so.
-    pub arrived: Option<&'e KeptReceipt>,
     /// The receipt that came last.
     pub last: Option<&'e KeptReceipt>,
     /// Whether the gateway refused the message before any channel was tried.
@@ -45,7 +43,6 @@ impl<'e> Judgement<'e> {
             state,
             event: None,
             moved: None,
-            arrived: None,
             last: None,
             refused_at_intake: false,
             order: None,
@@ -77,17 +74,8 @@ impl<'e> Judgement<'e> {
             if state == State::Read || judged.moved.is_none() {
                 (judged.state, judged.moved, judged.order) = (state, Some(receipt), receipt.order);
             }
-            judged.arrived_by(receipt);
         }
         delivered
-    }
-
-    /// Notes a receipt that may be the one by which the message arrived.
-    fn arrived_by(&mut self, receipt: &'e KeptReceipt) {
-        let tells = matches!(receipt.receipt.status.arrival(), Arrival::Delivered | Arrival::Read);
-        if tells && self.arrived.is_none_or(|known| receipt.told_at() < known.told_at()) {
-            self.arrived = Some(receipt);
-        }
     }
 }
 
@@ -184,10 +172,6 @@ impl RowEvents {
             judgement.last = Some(receipt);
             if message.add_receipt(receipt) && message.state != State::Accepted {
                 judgement.moved = Some(receipt);
-            }
-            // Receipts may be reordered: that it was read can come before that it arrived.
-            if matches!(message.state, State::Delivered | State::Read) {
-                judgement.arrived_by(receipt);
             }
         }
         (judgement.state, judgement.before_retry) = (message.state, message.before_retry);
@@ -393,7 +377,6 @@ mod tests {
         ] {
             let judged = events.judge(row(), &[attempt(3, State::Accepted), attempt(5, last)], &receipts);
             assert_eq!(judged.state, state, "{last} {receipts:?}");
-            assert!(judged.arrived.is_some() == matches!(state, State::Delivered | State::Read));
         }
     }
 }

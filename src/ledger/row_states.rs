@@ -47,6 +47,12 @@ impl StateCounts {
         State::ALL.into_iter().map(|state| (state, self.get(state))).filter(|(_, count)| *count > 0)
     }
 
+    /// How many messages were delivered, those that were read included: the figure that people see as "delivered".
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.iter().filter(|(state, _)| State::Delivered.covers(*state)).map(|(_, count)| count).sum()
+    }
+
     /// All rows.
     #[must_use]
     pub fn total(&self) -> u64 {

@@ -4,7 +4,7 @@ use crate::domain::Occasion;
 use crate::ledger::{NewNotification, Run, State, StateCounts};
 use crate::manifest::Notify;
 use crate::message::Notice;
-use crate::report::{counts_line, plural};
+use crate::report::{counts_line_in_part, plural};
 
 /// How many notices are told in full when several become one.
 const IN_FULL: usize = 20;
@@ -22,12 +22,14 @@ pub fn notification(notify: &Notify, notice: &Notice) -> Option<NewNotification>
     Some(NewNotification { occasion: notice.occasion, way, notice: text })
 }
 
-/// What is told of a run that ended like this; `why` it stopped before its end, in words.
+/// The notice of a run that ended with these counts, of which so many messages were delivered only in part; `why` it stopped
+/// before its end, in words.
 #[must_use]
 pub fn about_run(
     run: &Run,
     occasion: Occasion,
     counts: &StateCounts,
+    in_part: u64,
     why: Option<String>,
     at: jiff::Timestamp,
 ) -> Notice {
@@ -43,7 +45,7 @@ pub fn about_run(
         campaign: run.campaign.clone(),
         run: Some(run.name()),
         gateway: run.gateway.clone(),
-        text: format!("{} through {} {how} · {}", run.name(), run.gateway, counts_line(counts)),
+        text: format!("{} through {} {how} · {}", run.name(), run.gateway, counts_line_in_part(counts, in_part)),
         rows: run.recipients,
         counts: counts.iter().map(|(state, count)| (state.name().to_owned(), count)).collect(),
         why,
@@ -94,6 +96,16 @@ mod tests {
         assert!(many.text.ends_with("and 37 more: see `campaign status`"), "{}", many.text);
         assert_eq!(together(&[notice(&"ш".repeat(9_000))]).unwrap().text.chars().count(), LONGEST + 1);
         assert_eq!(together(&[]), None);
+    }
+
+    #[tokio::test]
+    async fn notice_includes_read_in_delivered_and_remarks_parts() {
+        let (_, run) = crate::report::scene(&[crate::report::Fate::Waits]).await;
+        let mut counts = StateCounts::default();
+        [(State::Delivered, 1_618), (State::Read, 1_248)].into_iter().for_each(|(state, rows)| counts.add(state, rows));
+        let notice = about_run(&run, Occasion::Finished, &counts, 3, None, jiff::Timestamp::UNIX_EPOCH);
+        assert!(notice.text.ends_with("2 866 delivered (1 248 read, 3 only in part)"), "{}", notice.text);
+        assert_eq!((notice.counts["delivered"], notice.counts["read"]), (1_618, 1_248), "programs get one state a row");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What became of a run's messages by channel, and how long it took until they arrived.
+//! Figures of a run by channel: messages by state, readings, delivery times.
 //!
 //! Times are kept in a histogram, so that ten million rows need no more memory than ten.
 
@@ -9,12 +9,13 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
+use super::message_delivery::{MessageDelivery, TimeCertainty};
 use super::row_records::RowRecord;
-use super::{counts_json, counts_line, duration};
-use crate::domain::{Arrival, Channel};
-use crate::ledger::{KeptReceipt, State, StateCounts};
+use super::{counts_json, counts_line_in_part, duration, thousands};
+use crate::domain::Channel;
+use crate::ledger::{State, StateCounts};
 
-/// The states of messages that a channel can be told of.
+/// The states of messages that a channel can report.
 pub(super) const TAKEN: [State; 5] = [State::Queued, State::Accepted, State::Delivered, State::Read, State::Failed];
 
 /// The longest time that is told apart from longer ones, in milliseconds: some thirteen months.
@@ -25,7 +26,8 @@ const SPANS: [u64; 13] = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3_600, 10_800, 43_
 
 /// What became of the messages that the gateway took, by channel.
 ///
-/// A message is counted once: in the channel by which it arrived, else in the one that was told of last.
+/// A message is counted once: in the channel that delivered it first, else in the one that was reported last. Its reading is
+/// counted in the channel that reported the reading.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelFigures {
     pub(super) channels: BTreeMap<Channel, ChannelFigure>,
@@ -36,9 +38,13 @@ pub struct ChannelFigures {
 /// What became of the messages of one channel.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelFigure {
-    /// Its messages by state.
+    /// Its messages by state. A message whose reading another channel reported is delivered here, and not read.
     pub counts: StateCounts,
-    /// How long it took until they arrived.
+    /// How many readings it reported, also of messages that another channel delivered first.
+    pub read: u64,
+    /// How many of its messages were delivered only in part.
+    pub in_part: u64,
+    /// How long their delivery took.
     pub times: DeliveryTimes,
 }
 
@@ -48,16 +54,29 @@ pub struct DeliveryTimes {
     times: Histogram<u64>,
     /// How many took a time of each span.
     spans: [u64; SPANS.len() + 1],
+    /// How many of these times are upper bounds: the message was delivered then at the latest.
+    at_latest: u64,
+    /// Delivered messages without a time here, because the reported one cannot be right.
+    uncertain: u64,
 }
 
 impl Default for DeliveryTimes {
     fn default() -> Self {
         let times = Histogram::new_with_max(LONGEST, 3).expect("these bounds are those of a histogram");
-        Self { times, spans: [0; SPANS.len() + 1] }
+        Self { times, spans: [0; SPANS.len() + 1], at_latest: 0, uncertain: 0 }
     }
 }
 
 impl DeliveryTimes {
+    /// Adds a delivered message.
+    fn add_delivery(&mut self, delivery: &MessageDelivery) {
+        match delivery.time {
+            Some(time) => self.add(time),
+            None => self.uncertain += 1,
+        }
+        self.at_latest += u64::from(delivery.certainty == TimeCertainty::AtLatest);
+    }
+
     /// Adds the time of a message.
     fn add(&mut self, time: Duration) {
         self.times.saturating_record(u64::try_from(time.as_millis()).unwrap_or(LONGEST));
@@ -68,6 +87,18 @@ impl DeliveryTimes {
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.times.len()
+    }
+
+    /// How many of these times are upper bounds, because the gateway reported only the reading, or no time.
+    #[must_use]
+    pub fn at_latest(&self) -> u64 {
+        self.at_latest
+    }
+
+    /// How many delivered messages have no time, because the reported one cannot be right.
+    #[must_use]
+    pub fn uncertain(&self) -> u64 {
+        self.uncertain
     }
 
     /// The time within which half of the messages arrived; nothing where none has a time.
@@ -106,6 +137,11 @@ impl DeliveryTimes {
         times
     }
 
+    /// The same times, of which so many are upper bounds, beside so many messages without one.
+    pub(super) fn with_certainty(self, at_latest: u64, uncertain: u64) -> Self {
+        Self { at_latest, uncertain, ..self }
+    }
+
     /// The shortest time within which that share of the messages arrived.
     fn within(&self, share: f64) -> Option<Duration> {
         (self.messages() > 0).then(|| Duration::from_millis(self.times.value_at_quantile(share)))
@@ -118,35 +154,62 @@ impl ChannelFigures {
         if !TAKEN.contains(&record.state) {
             return;
         }
-        let figure = match record.channel() {
+        let (channel, reading) = (record.channel(), record.reading_channel());
+        let is_read = record.state == State::Read;
+        let figure = self.of(channel);
+        figure.counts.add(if is_read && reading != channel { State::Delivered } else { record.state }, 1);
+        if let Some(delivery) = record.delivery() {
+            figure.in_part += u64::from(delivery.in_part);
+            figure.times.add_delivery(delivery);
+        }
+        if is_read {
+            self.of(reading).read += 1;
+        }
+    }
+
+    /// The figures of a channel, or of the messages whose channel nobody reported.
+    fn of(&mut self, channel: Option<Channel>) -> &mut ChannelFigure {
+        match channel {
             Some(channel) => self.channels.entry(channel).or_default(),
             None => &mut self.untold,
-        };
-        figure.counts.add(record.state, 1);
-        let arrived = record.told.as_ref().and_then(|told| told.arrived.as_ref());
-        if let Some(arrived) = arrived.filter(|arrived| tells_when(arrived))
-            && let Ok(time) = Duration::try_from(record.begun_at.duration_until(arrived.told_at()))
-        {
-            figure.times.add(time);
         }
+    }
+
+    /// How many messages were delivered only in part.
+    #[must_use]
+    pub fn in_part(&self) -> u64 {
+        self.iter().map(|(_, figure)| figure.in_part).sum()
+    }
+
+    /// How many delivered messages have no delivery time, because the reported one cannot be right.
+    #[must_use]
+    pub fn uncertain_times(&self) -> u64 {
+        self.iter().map(|(_, figure)| figure.times.uncertain).sum()
     }
 
     /// The channels with their figures, the one that nobody told last and without a name.
     pub fn iter(&self) -> impl Iterator<Item = (Option<Channel>, &ChannelFigure)> {
         let named = self.channels.iter().map(|(channel, figure)| (Some(*channel), figure));
-        named.chain([(None, &self.untold)]).filter(|(_, figure)| figure.counts.total() > 0)
+        named.chain([(None, &self.untold)]).filter(|(_, figure)| figure.counts.total() + figure.read > 0)
     }
 
     /// The figures for programs, by the channel's name; `unknown` for the messages whose channel nobody told.
     #[must_use]
     pub fn json(&self) -> Value {
         let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
-        let figure = |ChannelFigure { counts, times }: &ChannelFigure| {
-            json!({ "counts": counts_json(counts), "delivery": (times.messages() > 0).then(|| json!({
-                "messages": times.messages(),
-                "median_seconds": seconds(times.median()),
-                "p95_seconds": seconds(times.p95()),
-            })) })
+        let figure = |ChannelFigure { counts, read, in_part, times }: &ChannelFigure| {
+            json!({
+                "counts": counts_json(counts),
+                "read": read,
+                "in_part": in_part,
+                "delivery": (times.messages() > 0).then(|| json!({
+                    "messages": times.messages(),
+                    "at_latest": times.at_latest,
+                    "median_seconds": seconds(times.median()),
+                    "p95_seconds": seconds(times.p95()),
+                })),
+                "uncertain_times": times.uncertain,
+            })
         };
         let name = |channel: Option<Channel>| channel.map_or("unknown", Channel::name).to_owned();
         self.iter().map(|(channel, of)| (name(channel), figure(of))).collect::<Map<_, _>>().into()
@@ -155,21 +218,31 @@ impl ChannelFigures {
     /// The figures for a person, a line per channel.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let line = |(channel, ChannelFigure { counts, times }): (Option<Channel>, &ChannelFigure)| {
-            let mut line = format!("{}: {}", channel.map_or("no channel told", Channel::name), counts_line(counts));
-            if let (Some(median), Some(p95)) = (times.median(), times.p95()) {
-                // Writing into a string cannot fail.
-                let _ = write!(line, " · half arrived within {}, 95 % within {}", duration(median), duration(p95));
+        let line = |(channel, figure): (Option<Channel>, &ChannelFigure)| {
+            let ChannelFigure { counts, read, in_part, times } = figure;
+            let mut parts = Vec::new();
+            if counts.total() > 0 {
+                parts.push(counts_line_in_part(counts, *in_part));
             }
-            line
+            let elsewhere = read.saturating_sub(counts.get(State::Read));
+            if elsewhere > 0 {
+                parts.push(format!("{} read, delivered by another channel first", thousands(elsewhere)));
+            }
+            if let (Some(median), Some(p95)) = (times.median(), times.p95()) {
+                let mut within = format!("half arrived within {}, 95 % within {}", duration(median), duration(p95));
+                if times.at_latest > 0 {
+                    // Writing into a string cannot fail.
+                    let _ = write!(within, " ({} at the latest)", thousands(times.at_latest));
+                }
+                parts.push(within);
+            }
+            if times.uncertain > 0 {
+                parts.push(format!("delivery time of {} uncertain", thousands(times.uncertain)));
+            }
+            format!("{}: {}", channel.map_or("no channel told", Channel::name), parts.join(" · "))
         };
         self.iter().map(line).collect()
     }
-}
-
-/// Whether a receipt tells when its message arrived: by the gateway's clock, and not only that it was read later.
-fn tells_when(arrived: &KeptReceipt) -> bool {
-    arrived.receipt.updated.is_some() && arrived.receipt.status.arrival() == Arrival::Delivered
 }
 
 #[cfg(test)]

@@ -41,12 +41,14 @@ pub(super) struct Cells<'k> {
     pub(super) delivered_at: Cow<'k, str>,
     pub(super) answer: &'k str,
     pub(super) run: &'k str,
+    pub(super) delivered_at_is: &'k str,
+    pub(super) read_by: &'k str,
     pub(super) message_run: &'k str,
     pub(super) message_state: &'k str,
 }
 
 /// The columns in their order.
-pub(super) const TABLE: [Column; 19] = [
+pub(super) const TABLE: [Column; 21] = [
     // The row of the list; its header is row 1.
     Column { name: "row", value: |cells| Value::Number(Some(cells.row.get().into())) },
     // Our identifier of the last message; none where there was none.
@@ -91,6 +93,10 @@ pub(super) const TABLE: [Column; 19] = [
     Column { name: "answer", value: |cells| Value::Text(cells.answer) },
     // The run, such as `welcome@3`.
     Column { name: "run", value: |cells| Value::Text(cells.run) },
+    // How certain `delivered_at` is: exact, at_latest or uncertain.
+    Column { name: "delivered_at_is", value: |cells| Value::Text(cells.delivered_at_is) },
+    // The channel that reported the reading.
+    Column { name: "read_by", value: |cells| Value::Text(cells.read_by) },
     // The run whose message the identifiers are of, and the state of that message: those of an earlier run if the row was
     // skipped because its recipient has that message.
     Column { name: "message_run", value: |cells| Value::Text(cells.message_run) },

@@ -17,16 +17,36 @@ pub fn counts_json(counts: &StateCounts) -> serde_json::Value {
         .into()
 }
 
+/// The counts as people see them, in the order of the states: delivered messages include those that were read, which follow.
+pub fn shown_counts(counts: &StateCounts) -> impl Iterator<Item = (State, u64)> {
+    let shown = |state: State| if state == State::Delivered { counts.delivered() } else { counts.get(state) };
+    State::ALL.into_iter().map(move |state| (state, shown(state))).filter(|(_, count)| *count > 0)
+}
+
 /// The counts on one line for a person, in the order of the states.
 #[must_use]
 pub fn counts_line(counts: &StateCounts) -> String {
-    let parts: Vec<String> = State::ALL
-        .into_iter()
-        .map(|state| (state, counts.get(state)))
-        .filter(|(_, count)| *count > 0)
-        .map(|(state, count)| format!("{} {}", thousands(count), words(state)))
-        .collect();
+    counts_line_in_part(counts, 0)
+}
+
+/// The same, of which so many messages were delivered only in part.
+#[must_use]
+pub fn counts_line_in_part(counts: &StateCounts, in_part: u64) -> String {
+    let part = |(state, count): (State, u64)| match state {
+        State::Read => None,
+        State::Delivered => Some(delivered_words(count, counts.get(State::Read), in_part)),
+        state => Some(format!("{} {}", thousands(count), words(state))),
+    };
+    let parts: Vec<String> = shown_counts(counts).filter_map(part).collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
+}
+
+/// Delivered messages, and how many of them were read and were delivered only in part: `20 delivered (5 read)`.
+fn delivered_words(delivered: u64, read: u64, in_part: u64) -> String {
+    let among = [(read, "read"), (in_part, "only in part")].into_iter().filter(|(count, _)| *count > 0);
+    let among: Vec<String> = among.map(|(count, what)| format!("{} {what}", thousands(count))).collect();
+    let among = if among.is_empty() { String::new() } else { format!(" ({})", among.join(", ")) };
+    format!("{} delivered{among}", thousands(delivered))
 }
 
 /// A state as people read it.
@@ -67,6 +87,30 @@ pub fn cost_words(cost: &Cost, currency: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_line_includes_read_in_delivered() {
+        let counts = |states: &[(State, u64)]| {
+            let mut counts = StateCounts::default();
+            states.iter().for_each(|(state, count)| counts.add(*state, *count));
+            counts
+        };
+        let both = counts(&[(State::Accepted, 1), (State::Delivered, 1_618), (State::Read, 1_248), (State::Failed, 2)]);
+        assert_eq!(counts_line(&both), "1 accepted by the gateway · 2 866 delivered (1 248 read) · 2 failed");
+        assert_eq!(counts_line(&counts(&[(State::Read, 3)])), "3 delivered (3 read)");
+        assert_eq!(
+            counts_line_in_part(&both, 7).split(" · ").nth(1),
+            Some("2 866 delivered (1 248 read, 7 only in part)")
+        );
+        assert_eq!(counts_line_in_part(&counts(&[(State::Delivered, 9)]), 7), "9 delivered (7 only in part)");
+        assert_eq!(counts_line(&StateCounts::default()), "none");
+        assert!(shown_counts(&both).eq([
+            (State::Accepted, 1),
+            (State::Delivered, 2_866),
+            (State::Read, 1_248),
+            (State::Failed, 2)
+        ]));
+    }
 
     #[test]
     fn times_are_written_for_people() {

@@ -15,7 +15,7 @@ use super::listing::Listing;
 use super::own_columns::OwnColumns;
 use super::run_figures::RunFigures;
 use super::target::{Target, is_workbook};
-use super::workbook;
+use super::workbook::{self, FigureRow};
 use crate::check::cores;
 use crate::failpoint;
 use crate::finding::Finding;
@@ -93,7 +93,8 @@ pub async fn write_file(
         let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
         if style == Style::Workbook {
             let temporary = temporary.clone();
-            let made = tokio::task::spawn_blocking(move || make_workbook(&temporary)).await;
+            let summary = figures.first().map(workbook::figure_rows).unwrap_or_default();
+            let made = tokio::task::spawn_blocking(move || make_workbook(&temporary, &summary)).await;
             made.map_err(io::Error::other).flatten().map_err(failed)?;
         }
         file.sync_all().map_err(failed)?;
@@ -138,13 +139,13 @@ pub(super) fn place(target: &Target) -> Result<(PathBuf, Option<HeldFolder>), Re
     })
 }
 
-/// Has the CSV in a file give way to the workbook that is made of it.
-fn make_workbook(file: &Path) -> io::Result<()> {
+/// Has the CSV in a file give way to the workbook that is made of it, with a sheet of these figures if there are any.
+fn make_workbook(file: &Path, figures: &[FigureRow]) -> io::Result<()> {
     let csv = File::open(file)?;
     // What is open can be read to its end without a name.
     fs::remove_file(file)?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    workbook::write(csv, private::file(file, Existing::Refused)?, folder)
+    workbook::write(csv, figures, private::file(file, Existing::Refused)?, folder)
 }
 
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {

@@ -1,4 +1,6 @@
 //! Which rows of a run are in which state: sets, small however many rows there are.
+//!
+//! Rows that are looked up by `delivered` include those that were read, as everywhere that people look.
 
 use std::collections::BTreeMap;
 
@@ -50,10 +52,7 @@ impl RowIndex {
     #[must_use]
     pub fn from(&self, state: Option<State>, from: Row, most: usize) -> Vec<Row> {
         let within = |set: &RoaringBitmap| set.range(from.get()..).take(most).collect::<Vec<u32>>();
-        let mut rows: Vec<u32> = match state {
-            Some(state) => self.sets.get(&state).map(within).unwrap_or_default(),
-            None => self.sets.values().flat_map(within).collect(),
-        };
+        let mut rows: Vec<u32> = self.sets(state).flat_map(within).collect();
         rows.sort_unstable();
         rows.truncate(most);
         rows.into_iter().map(Row::new).collect()
@@ -63,10 +62,7 @@ impl RowIndex {
     #[must_use]
     pub fn before(&self, state: Option<State>, before: Row, most: usize) -> Option<Row> {
         let within = |set: &RoaringBitmap| set.range(..before.get()).rev().take(most).collect::<Vec<u32>>();
-        let mut rows: Vec<u32> = match state {
-            Some(state) => self.sets.get(&state).map(within).unwrap_or_default(),
-            None => self.sets.values().flat_map(within).collect(),
-        };
+        let mut rows: Vec<u32> = self.sets(state).flat_map(within).collect();
         rows.sort_unstable_by(|one, other| other.cmp(one));
         rows.truncate(most);
         rows.last().copied().map(Row::new)
@@ -75,14 +71,20 @@ impl RowIndex {
     /// How many rows in a state, or in any, are before this one, and how many there are in all.
     #[must_use]
     pub fn place(&self, state: Option<State>, from: Row) -> (u64, u64) {
-        let sets = self.sets.iter().filter(|(of, _)| state.is_none_or(|state| state == **of));
-        sets.fold((0, 0), |(before, all), (_, set)| (before + set.range_cardinality(..from.get()), all + set.len()))
+        let sets = self.sets(state);
+        sets.fold((0, 0), |(before, all), set| (before + set.range_cardinality(..from.get()), all + set.len()))
     }
 
     /// How many rows are in a state.
     #[must_use]
     pub fn count(&self, state: State) -> u64 {
-        self.sets.get(&state).map_or(0, RoaringBitmap::len)
+        self.sets(Some(state)).map(RoaringBitmap::len).sum()
+    }
+
+    /// The sets of the rows that are looked up by a state, or of all rows.
+    fn sets(&self, state: Option<State>) -> impl Iterator<Item = &RoaringBitmap> {
+        let wanted = move |of: State| state.is_none_or(|state| state.covers(of));
+        self.sets.iter().filter(move |(of, _)| wanted(**of)).map(|(_, set)| set)
     }
 }
 
@@ -110,6 +112,11 @@ mod tests {
         assert_eq!(before(Some(State::Accepted), 7, 2), Some(3));
         assert_eq!(before(Some(State::Accepted), 2, 2), None);
         let place = |state, from| index().place(state, Row::new(from));
+        let set = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
+        let index = RowIndex { sets: [(State::Delivered, set(&[2, 5])), (State::Read, set(&[3, 6]))].into() };
+        let delivered = index.from(Some(State::Delivered), Row::new(3), 9);
+        assert_eq!(delivered.into_iter().map(Row::get).collect::<Vec<_>>(), [3, 5, 6], "read rows are delivered too");
+        assert_eq!((index.count(State::Delivered), index.count(State::Read)), (4, 2));
         assert_eq!(
             (place(None, 6), place(Some(State::Rejected), 6), place(Some(State::InDoubt), 6)),
             ((4, 7), (2, 3), (0, 0))

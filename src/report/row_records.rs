@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
+use super::message_delivery::{GatewayClock, MessageDelivery};
 use super::run_figures::{Fold, RequestFigures, RunFigures};
-use crate::domain::{Chain, Channel, MsgId, OperationKind, Outcome, Phone, ReceiptSource, Row};
+use crate::domain::{Arrival, Chain, Channel, MsgId, OperationKind, Outcome, Phone, ReceiptSource, Row, Status};
 use crate::ledger::{
     Activities, Activity, Attempt, Change, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, RowEvents, Run,
     RunId, State,
@@ -84,12 +85,28 @@ impl RowRecord {
         self.amendment.as_ref().and_then(|amendment| amendment.order)
     }
 
-    /// The channel that its message is of: the one by which it arrived, else the one that was told of last, else the only one.
+    /// Its delivery, if it was delivered.
+    #[must_use]
+    pub fn delivery(&self) -> Option<&MessageDelivery> {
+        self.told.as_ref().and_then(|told| told.delivery.as_ref())
+    }
+
+    /// The channel that its message counts for: the one that delivered it, else the one that was reported last, else the only
+    /// one.
     #[must_use]
     pub fn channel(&self) -> Option<Channel> {
-        let told = self.told.as_ref().map(|told| told.arrived.as_ref().unwrap_or(&told.last));
         let only = self.chain.channels().next().filter(|_| !self.chain.has_fallback());
-        told.and_then(|told| told.receipt.known_channel()).or(only)
+        let reported = self.told.as_ref().and_then(|told| match &told.delivery {
+            Some(delivery) => delivery.channel,
+            None => told.last.receipt.known_channel(),
+        });
+        reported.or(only)
+    }
+
+    /// The channel that its reading counts for: the one that reported it.
+    #[must_use]
+    pub fn reading_channel(&self) -> Option<Channel> {
+        self.delivery().and_then(|delivery| delivery.read_by).or_else(|| self.channel())
     }
 }
 
@@ -98,8 +115,8 @@ impl RowRecord {
 pub struct Told {
     /// The receipt that says where it stands: the last that moved it, else the last.
     pub last: KeptReceipt,
-    /// The one by which it arrived.
-    pub arrived: Option<KeptReceipt>,
+    /// Its delivery, if they prove one.
+    pub delivery: Option<MessageDelivery>,
     /// The gateway's identifier, if one of them has it.
     pub msg_id: Option<MsgId>,
 }
@@ -187,6 +204,8 @@ pub struct RowRecords<'a> {
     receipts_at_once: u32,
     /// The last row with an envelope.
     last: Option<Row>,
+    /// The clock of the times in its receipts.
+    clock: GatewayClock,
     /// What the envelopes that were read come to.
     requests: RequestFigures,
     /// What the records come to that were taken, where somebody wants to know.
@@ -222,6 +241,7 @@ impl<'a> RowRecords<'a> {
         few: Option<&RoaringBitmap>,
     ) -> Result<Self, LedgerError> {
         LedgerError::refuse_purged(run)?;
+        let clock = GatewayClock::of(run);
         let (activities, run) = (Activities::read(ledger, run, owned).await?, run.key);
         let events = RowEvents::from(ledger.events(run).await?).leaving_out(&ledger.left_out(run).await?);
         let (block, receipts_at_once) = if few.is_some() { (1, RECEIPTS_OF_FEW) } else { (BLOCK, RECEIPTS) };
@@ -251,6 +271,7 @@ impl<'a> RowRecords<'a> {
             unread,
             receipts_at_once,
             last,
+            clock,
             requests,
             fold: None,
         })
@@ -322,7 +343,7 @@ impl<'a> RowRecords<'a> {
         attempts.earlier.sort_by_key(|attempt| attempt.envelope);
         let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
         let judged = self.judge(row, &attempts, receipts);
-        let told = told(&judged, receipts);
+        let told = self.told(row, &judged, &attempts, receipts);
         let repeated = !attempts.earlier.is_empty();
         let concerned = self.events.concern(row) || (repeated && told.is_some());
         let mut amendment = concerned.then(|| amendment(&self.events, row, &attempts, &judged));
@@ -348,6 +369,31 @@ impl<'a> RowRecords<'a> {
         let earlier = attempts.earlier.iter().map(|attempt| attempt.attempt(row, &self.activities));
         let attempts: Vec<Attempt> = earlier.chain([last]).collect();
         activity.attempted(row, &attempts, &self.events, receipts)
+    }
+
+    /// What receipts about the attempt that counts come to.
+    fn told(&self, row: Row, judged: &Judgement<'_>, attempts: &Attempts, receipts: &[KeptReceipt]) -> Option<Told> {
+        let last = judged.moved.or(judged.last)?;
+        let about = || receipts.iter().filter(|receipt| receipt.order == last.order);
+        let msg_id = about().rev().find_map(|receipt| receipt.receipt.msg_id.clone());
+        let mut told = Told { last: last.clone(), delivery: None, msg_id };
+        if !judged.state.is_delivered() {
+            return Some(told);
+        }
+        let of_order = |attempt: &&SentAttempt| self.events.order(row, attempt.envelope) == judged.order;
+        let sent = attempts.earlier.iter().chain([&attempts.last]).filter(of_order).map(|attempt| attempt.begun_at);
+        let mut sent: Vec<Timestamp> = sent.collect();
+        if sent.is_empty() {
+            sent.push(attempts.last.begun_at);
+        }
+        told.delivery = MessageDelivery::of(about(), &sent, self.clock);
+        // All parts were reported after some of them.
+        if told.last.receipt.status == Status::PartiallyDelivered
+            && let Some(whole) = about().rfind(|receipt| is_whole(receipt))
+        {
+            told.last = whole.clone();
+        }
+        Some(told)
     }
 
     fn add(&mut self, envelope: EnvelopeRecord) {
@@ -377,14 +423,6 @@ impl<'a> RowRecords<'a> {
     }
 }
 
-/// What receipts about the attempt that counts come to.
-fn told(judged: &Judgement<'_>, receipts: &[KeptReceipt]) -> Option<Told> {
-    let last = judged.moved.or(judged.last)?;
-    let about = receipts.iter().filter(|receipt| receipt.order == last.order);
-    let msg_id = about.rev().find_map(|receipt| receipt.receipt.msg_id.clone());
-    Some(Told { last: last.clone(), arrived: judged.arrived.cloned(), msg_id })
-}
-
 impl Told {
     /// Whether receipts name more than one message of the gateway's, which were sent under one identifier.
     fn names_another(&self, sent: &SentAttempt, receipts: &[KeptReceipt]) -> bool {
@@ -397,6 +435,11 @@ impl Told {
         let first = named.next();
         named.any(|other| Some(other) != first)
     }
+}
+
+/// Whether a receipt reports the delivery of a whole message.
+fn is_whole(kept: &KeptReceipt) -> bool {
+    kept.receipt.status.arrival() == Arrival::Delivered && kept.receipt.status != Status::PartiallyDelivered
 }
 
 fn amendment(events: &RowEvents, row: Row, attempts: &Attempts, judged: &Judgement<'_>) -> Amendment {

@@ -153,7 +153,8 @@ impl RowWriter {
         };
         let told = sent.and_then(|record| record.told.as_ref());
         let receipt = told.map(|told| &told.last.receipt);
-        let arrived = told.and_then(|told| told.arrived.as_ref());
+        let delivery = sent.and_then(RowRecord::delivery);
+        let channel = |channel: Option<Channel>| channel.map_or("", Channel::name);
         let before = last_event.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at);
         let updated_at = match told {
             Some(told) => Cow::Owned(instant(told.last.at)),
@@ -185,10 +186,12 @@ impl RowWriter {
             error: reported_error(receipt, state).unwrap_or(error),
             submitted_at: sent.map_or("", |record| &record.submitted_at),
             updated_at,
-            delivered_by: arrived.and_then(|arrived| arrived.receipt.known_channel()).map_or("", Channel::name),
-            delivered_at: arrived.map(|arrived| instant(arrived.told_at())).unwrap_or_default().into(),
+            delivered_by: channel(delivery.and_then(|delivery| delivery.channel)),
+            delivered_at: delivery.map(|delivery| instant(delivery.at)).unwrap_or_default().into(),
             answer,
             run: own_run,
+            delivered_at_is: delivery.map_or("", |delivery| delivery.certainty.name()),
+            read_by: channel(delivery.and_then(|delivery| delivery.read_by)),
             message_run,
             message_state,
         }

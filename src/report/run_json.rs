@@ -15,6 +15,7 @@ pub fn run_entry_json(view: &RunView) -> Value {
         "gateway": run.gateway,
         "rows": run.recipients,
         "counts": counts_json(counts),
+        "delivered_or_read": counts.delivered(),
         "state": status.word(),
         "stopped": stopped(view),
         "why": status.why(),

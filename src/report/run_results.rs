@@ -13,7 +13,7 @@ use super::listing::Listing;
 use super::people::{self, RowTexts};
 use super::results::{ResultsError, place, write_file, write_results};
 use super::run_figures::{Fold, RunFigures};
-use super::{RowRecords, Target, copies_of, is_owned, unknown_results};
+use super::{RowRecords, Target, copies_of, is_owned, is_workbook, unknown_results};
 use crate::delivery::{FrozenInputs, compile_for_everybody, each_text};
 use crate::ledger::{Copies, Ledger, LeftOut, Run, RunFilter, State};
 use crate::manifest::Duplicates;
@@ -107,7 +107,12 @@ impl<'a> RunResults<'a> {
     /// # Errors
     /// When the ledger or the recipients cannot be read, or the file cannot be written, kept or replaced.
     pub async fn to_file(&self, target: &Target) -> Result<Option<KeptResults>, ResultsError> {
-        Ok(self.write(target, self.listings().await?).await?.1)
+        let mut listings = self.listings().await?;
+        // A workbook has a sheet of figures, unless it lists only some rows.
+        if is_workbook(target.path()) && self.is_one_whole_run() {
+            self.fold_newest(&mut listings);
+        }
+        Ok(self.write(target, listings).await?.1)
     }
 
     /// The same, and the figures of the newest run, which are made on the way.
@@ -119,13 +124,23 @@ impl<'a> RunResults<'a> {
         target: &Target,
     ) -> Result<(RunFigures, Option<KeptResults>), ResultsError> {
         let mut listings = self.listings().await?;
-        let Part { run, left_out, .. } = self.newest();
+        self.fold_newest(&mut listings);
+        let (mut figures, kept) = self.write(target, listings).await?;
+        Ok((figures.pop().unwrap_or_default(), kept))
+    }
+
+    /// Whether all rows of one run are listed.
+    fn is_one_whole_run(&self) -> bool {
+        self.parts.len() == 1 && self.states.is_empty() && self.newest().only.is_none()
+    }
+
+    /// Has the figures of the newest run made while its rows are written.
+    fn fold_newest<'l>(&'l self, listings: &mut [Listing<'l>]) {
         if let Some(newest) = listings.last_mut() {
+            let Part { run, left_out, .. } = self.newest();
             let fold = Fold::of(run, left_out);
             newest.records = newest.records.take().map(|records| records.folding(fold));
         }
-        let (mut figures, kept) = self.write(target, listings).await?;
-        Ok((figures.pop().unwrap_or_default(), kept))
     }
 
     async fn write(

@@ -75,6 +75,12 @@ impl RunStanding {
         self.figures.as_ref().map(|figures| &figures.channels).filter(|_| self.view.run.receipts > 0)
     }
 
+    /// How many messages were delivered only in part, as far as its figures are known.
+    #[must_use]
+    pub fn in_part(&self) -> u64 {
+        self.figures.as_ref().map_or(0, |figures| figures.channels.in_part())
+    }
+
     /// Whether more parts may have been billed than the gateway told, where it told any; no where the figures are not known.
     #[must_use]
     pub fn parts_at_least(&self) -> bool {

@@ -1,4 +1,6 @@
 //! Results as a workbook: the rows of a CSV become sheets, in which times are times and numbers are numbers, with a summary.
+//!
+//! A last sheet has the figures of the run, counted as everywhere else: delivered messages include those that were read.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,7 +10,11 @@ use jiff::Timestamp;
 use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
 use super::columns::TABLE;
+use super::run_figures::RunFigures;
+use super::shown_counts;
 use super::workbook_summary::Summary;
+use crate::domain::Channel;
+use crate::ledger::State;
 use crate::quietly::quietly;
 
 /// The most rows of a sheet, with its header; further rows stand in another sheet.
@@ -17,6 +23,9 @@ pub const MOST_ROWS: u32 = 1_048_576;
 const LONGEST: usize = 32_767;
 /// The most digits that a spreadsheet shows as they are.
 const DIGITS: usize = 11;
+/// The figure of delivered messages, and of those among them that arrived only in part.
+const DELIVERED: &str = "delivered (including read)";
+const IN_PART: &str = "delivered only in part";
 /// The columns of ours that hold numbers, and those that hold times; all others of ours are text.
 const NUMBERS: [&str; 3] = ["row", "id", "parts"];
 const TIMES: [&str; 3] = ["submitted_at", "updated_at", "delivered_at"];
@@ -38,15 +47,15 @@ enum Cell {
 ///
 /// # Errors
 /// When it cannot be read or written.
-pub(super) fn write(csv: impl Read, out: File, folder: &Path) -> io::Result<()> {
+pub(super) fn write(csv: impl Read, figures: &[FigureRow], out: File, folder: &Path) -> io::Result<()> {
     // The library panics where the file that takes what memory should not hold cannot be written.
-    let written = quietly(|| save(csv, out, folder, MOST_ROWS));
+    let written = quietly(|| save(csv, figures, out, folder, MOST_ROWS));
     let why = || io::Error::other("cannot create temporary files: disk full or permission denied");
     written.ok_or_else(why).flatten()
 }
 
 /// Writes a workbook with so many rows in each sheet of results.
-fn save(csv: impl Read, out: File, folder: &Path, most_rows: u32) -> io::Result<()> {
+fn save(csv: impl Read, figures: &[FigureRow], out: File, folder: &Path, most_rows: u32) -> io::Result<()> {
     let mut rows = csv::ReaderBuilder::new().has_headers(false).from_reader(csv);
     let mut workbook = Workbook::new();
     workbook.set_tempdir(folder).map_err(failed)?;
@@ -76,6 +85,10 @@ fn save(csv: impl Read, out: File, folder: &Path, most_rows: u32) -> io::Result<
         }
     }
     summary.write(workbook.add_worksheet(), &formats.header).map_err(failed)?;
+    if !figures.is_empty() {
+        let sheet = workbook.add_worksheet_with_constant_memory().map_err(failed)?;
+        write_figures(sheet, figures, &formats).map_err(failed)?;
+    }
     let mut out = io::BufWriter::with_capacity(1 << 16, out);
     workbook.save_to_writer(&mut out).map_err(failed)?;
     out.flush()?;
@@ -97,6 +110,49 @@ fn begin_sheet<'w>(
         sheet.write_string_with_format(0, column, cut(header), &formats.header).map_err(failed)?;
     }
     Ok(sheet)
+}
+
+/// A row of the sheet of figures.
+pub(super) struct FigureRow {
+    figure: String,
+    /// The channel that it is about; empty for all.
+    channel: &'static str,
+    messages: u64,
+}
+
+/// The figures of a run as rows of a sheet.
+pub(super) fn figure_rows(figures: &RunFigures) -> Vec<FigureRow> {
+    let row = |figure: &str, channel, messages| FigureRow { figure: figure.to_owned(), channel, messages };
+    let mut rows = vec![row("rows", "", figures.counts.total())];
+    rows.extend(shown_counts(&figures.counts).map(|(state, count)| match state {
+        State::Delivered => row(DELIVERED, "", count),
+        state => row(&state.name().replace('_', " "), "", count),
+    }));
+    rows.push(row(IN_PART, "", figures.channels.in_part()));
+    for (channel, of) in figures.channels.iter() {
+        let channel = channel.map_or("unknown", Channel::name);
+        rows.push(row(DELIVERED, channel, of.counts.delivered()));
+        rows.push(row("read", channel, of.read));
+        rows.push(row(IN_PART, channel, of.in_part));
+        rows.push(row("delivery time at the latest", channel, of.times.at_latest()));
+        rows.push(row("delivery time uncertain", channel, of.times.uncertain()));
+    }
+    rows.retain(|row| row.messages > 0);
+    rows
+}
+
+fn write_figures(sheet: &mut Worksheet, figures: &[FigureRow], formats: &Formats) -> Result<(), XlsxError> {
+    sheet.set_name("Figures")?;
+    sheet.set_column_width(0, 32.0)?;
+    for (column, header) in (0_u16..).zip(["figure", "channel", "messages"]) {
+        sheet.write_string_with_format(0, column, header, &formats.header)?;
+    }
+    for (row, FigureRow { figure, channel, messages }) in (1_u32..).zip(figures) {
+        sheet.write_string(row, 0, figure)?;
+        sheet.write_string(row, 1, *channel)?;
+        sheet.write_number_with_format(row, 2, *messages as f64, &formats.whole)?;
+    }
+    Ok(())
 }
 
 /// A cell of one of our columns.

@@ -48,6 +48,7 @@ impl Session {
                 Err(error) => (Some(Err(error)), None, None),
             },
         };
+        let in_part = figures.as_ref().map_or(0, |figures| figures.channels.in_part());
         let unwritten = results.as_ref().is_some_and(Result::is_err);
         let stopped_by = if unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
         let parts = parts_before.and(parts);
@@ -64,7 +65,7 @@ impl Session {
                 results: Some(absolute(&self.results())),
                 lag,
                 at: (self.adapters.clock)(),
-                told: self.told(&run, (stopped_by, stop.as_ref()), &counts, done && !unwritten),
+                told: self.told(&run, (stopped_by, stop.as_ref()), &counts, in_part, done && !unwritten),
             };
             self.adapters.ledger.end(lease, end).await?;
             failpoint::pass("run.marked");
@@ -103,6 +104,7 @@ impl Session {
             earlier: None,
             played,
             open_doubts,
+            in_part,
         })
     }
 
@@ -112,6 +114,7 @@ impl Session {
         run: &Run,
         (kind, stop): (Option<StopKind>, Option<&Stop>),
         counts: &StateCounts,
+        in_part: u64,
         finished: bool,
     ) -> Vec<NewNotification> {
         let inputs = self.inputs();
@@ -125,7 +128,7 @@ impl Session {
         };
         let wanted = |notify: &Notify| {
             occasions.into_iter().filter(|(_, was)| *was).find_map(|(occasion, _)| {
-                let notice = about_run(run, occasion, counts, why.clone(), (self.adapters.clock)());
+                let notice = about_run(run, occasion, counts, in_part, why.clone(), (self.adapters.clock)());
                 notification(notify, &Notice { results: Some(absolute(&self.results())), ..notice })
             })
         };

@@ -73,6 +73,8 @@ pub struct EndedRun {
     pub played: Option<Counts>,
     /// Other runs of the campaign with rows whose outcome nobody knows.
     pub open_doubts: Vec<OpenDoubt>,
+    /// Messages that were delivered only in part, as far as that is known.
+    pub in_part: u64,
     /// The run of an earlier edition that this call brought to its end first.
     pub earlier: Option<Box<EndedRun>>,
 }

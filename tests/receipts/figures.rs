@@ -3,10 +3,17 @@
 use serde_json::{Value, json};
 
 use super::{Hooked, operations};
-use crate::support::{Gateway, Results, campaign, change_ledger};
+use crate::support::{Clock, Gateway, Process, Results, campaign, change_ledger, in_files};
 
 const VIBER_THEN_SMS: &str =
     "  - viber: { signature: OlenaCo, message: Hi }\n  - sms: { signature: OlenaCo, message: Hi }";
+
+/// Sends the campaign as if it were so many hours ago, so that the receipts of these hours are in the past.
+fn run_hours_ago(hooked: &Hooked, hours: i64) {
+    let (clock, then) = (Clock::new(), jiff::Timestamp::now() - jiff::SignedDuration::from_hours(hours));
+    let run = hooked.sale.command_after(&clock.set_to(then), &["run", "sale.yaml", "--no-wait"]);
+    Process::start(run).finish().exits(0);
+}
 
 /// What a gateway tells of a message by a channel, so many seconds after a moment.
 fn told(channel: &str, status: &str, sent: jiff::Timestamp, after: i64) -> String {
@@ -26,10 +33,11 @@ fn channels(hooked: &Hooked) -> Value {
 
 #[test]
 fn status_tells_by_channel_how_many_arrived_and_within_what_time_from_their_sending() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(26).channels(VIBER_THEN_SMS).through(&gateway));
     let server = hooked.serve();
-    hooked.sale.run(&[]).exits(0);
+    run_hours_ago(&hooked, 4);
     assert_eq!(channels(&hooked), json!({}), "nothing was told");
     let (operations, sent) = (operations(&gateway), sent_at(&hooked.results()));
     // 20 by Viber after 1 to 20 minutes, of which 5 are read; by SMS two after Viber failed, one that failed, one on its way.
@@ -50,7 +58,8 @@ fn status_tells_by_channel_how_many_arrived_and_within_what_time_from_their_send
     let told = channels(&hooked);
     assert_eq!(told["viber"]["counts"], json!({"delivered": 15, "read": 5}));
     assert_eq!(told["sms"]["counts"], json!({"accepted": 1, "delivered": 2, "failed": 1}));
-    assert_eq!(told["unknown"], json!({"counts": {"accepted": 2}, "delivery": null}), "nobody told their channel");
+    assert_eq!(told["unknown"]["counts"], json!({"accepted": 2}), "nobody told their channel");
+    assert!(told["unknown"]["delivery"].is_null(), "{told}");
     for (channel, messages, median, p95) in [("viber", 20, 600.0, 1_140.0), ("sms", 2, 5.0, 5.0)] {
         let delivery = &told[channel]["delivery"];
         assert_eq!(delivery["messages"], messages, "{told}");
@@ -63,18 +72,19 @@ fn status_tells_by_channel_how_many_arrived_and_within_what_time_from_their_send
         .sale
         .campaign(&["status", "sale"])
         .exits(3)
-        .says("viber: 15 delivered · 5 read · half arrived within 10 min")
+        .says("viber: 20 delivered (5 read) · half arrived within 10 min")
         .says("95 % within 19 min")
         .says("sms: 1 accepted by the gateway · 2 delivered · 1 failed");
     drop(server);
 }
 
 #[test]
-fn a_message_arrived_when_it_was_delivered_also_where_its_reading_is_told_before_or_alone() {
+fn delivery_time_is_that_of_the_reading_only_if_no_delivery_is_told() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).through(&gateway));
     let server = hooked.serve();
-    hooked.sale.run(&[]).exits(0);
+    run_hours_ago(&hooked, 2);
     let (operations, sent) = (operations(&gateway), sent_at(&hooked.results()));
     assert_eq!(hooked.tell(&operations[0], &told("sms", "READ", sent[0], 3_000)), 200);
     assert_eq!(hooked.tell(&operations[0], &told("sms", "DELIVERED", sent[0], 30)), 200);
@@ -85,17 +95,64 @@ fn a_message_arrived_when_it_was_delivered_also_where_its_reading_is_told_before
     assert_eq!(delivered.duration_since(sent[0]).as_secs(), 30);
     let told = channels(&hooked);
     assert_eq!(told["sms"]["counts"], json!({"read": 2}));
-    assert_eq!(told["sms"]["delivery"]["messages"], 1, "nobody told when the other arrived");
+    let delivery = &told["sms"]["delivery"];
+    assert_eq!((&delivery["messages"], &delivery["at_latest"]), (&json!(2), &json!(1)), "{told}");
+    assert!(delivery["median_seconds"].as_f64().is_some_and(|seconds| seconds < 31.0), "{told}");
+    assert!(delivery["p95_seconds"].as_f64().is_some_and(|seconds| seconds > 3_995.0), "{told}");
+    assert_eq!(results.column("delivered_at_is"), ["exact", "at_latest"]);
+    let status = hooked.sale.campaign(&["status", "sale"]).exits(0);
+    status.says("sms: 2 delivered (2 read) · half arrived within ").says("(1 at the latest)");
+    drop(server);
+}
+
+#[test]
+fn delivery_time_that_cannot_be_right_is_shown_as_uncertain() {
+    let _files = in_files();
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(4).through(&gateway));
+    let server = hooked.serve();
+    run_hours_ago(&hooked, 2);
+    let (operations, sent) = (operations(&gateway), sent_at(&hooked.results()));
+    for (index, after) in [30, 365 * 24 * 3_600, -7_200, 3 * 3_600].into_iter().enumerate() {
+        assert_eq!(hooked.tell(&operations[index], &told("sms", "DELIVERED", sent[index], after)), 200);
+    }
+    let told = channels(&hooked);
+    assert_eq!((&told["sms"]["delivery"]["messages"], &told["sms"]["uncertain_times"]), (&json!(1), &json!(3)));
     assert!(told["sms"]["delivery"]["p95_seconds"].as_f64().is_some_and(|seconds| seconds < 31.0), "{told}");
+    assert_eq!(hooked.results().column("delivered_at_is"), ["exact", "uncertain", "uncertain", "uncertain"]);
+    hooked.sale.campaign(&["status", "sale"]).exits(0).says("delivery time of 3 uncertain");
+    drop(server);
+}
+
+#[test]
+fn reading_counts_for_the_channel_that_reported_it() {
+    let gateway = Gateway::accepting();
+    let hooked = Hooked::write(campaign().to(2).channels(VIBER_THEN_SMS).through(&gateway));
+    let server = hooked.serve();
+    hooked.sale.run(&[]).exits(0);
+    let (operations, sent) = (operations(&gateway), sent_at(&hooked.results()));
+    for (channel, status) in [("sms", "DELIVERED"), ("viber", "READ")] {
+        assert_eq!(hooked.tell(&operations[0], &told(channel, status, sent[0], 1)), 200);
+    }
+    assert_eq!(hooked.tell(&operations[1], &told("sms", "PARTIALLY DELIVERED", sent[1], 1)), 200);
+    let told = channels(&hooked);
+    assert_eq!((&told["sms"]["counts"], &told["sms"]["read"]), (&json!({"delivered": 2}), &json!(0)), "{told}");
+    assert_eq!((&told["viber"]["counts"], &told["viber"]["read"]), (&json!({}), &json!(1)), "{told}");
+    let results = hooked.results();
+    assert_eq!((results.column("delivered_by"), results.column("read_by")), (vec!["sms", "sms"], vec!["viber", ""]));
+    let status = hooked.sale.campaign(&["status", "sale"]).exits(0);
+    let status = status.says("2 rows: 2 delivered (1 read, 1 only in part)").says("sms: 2 delivered (1 only in part)");
+    status.says("viber: 1 read, delivered by another channel first");
     drop(server);
 }
 
 #[test]
 fn what_was_counted_is_kept_told_without_reading_a_message_and_made_anew_once_more_is_known() {
+    let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(8).channels(VIBER_THEN_SMS).through(&gateway));
     let server = hooked.serve();
-    hooked.sale.run(&[]).exits(0);
+    run_hours_ago(&hooked, 1);
     let (operations, sent) = (operations(&gateway), sent_at(&hooked.results()));
     for (index, operation) in operations.iter().enumerate().take(5) {
         let channel = if index % 2 == 0 { "viber" } else { "sms" };

@@ -2,6 +2,7 @@
 
 mod chains;
 mod door;
+#[cfg(target_os = "linux")]
 mod figures;
 mod followed;
 mod played;

@@ -42,6 +42,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, args: &RunAr
         endpoint: campaign.brief.endpoint.name(),
         rows: survey.recipients,
         counts,
+        in_part: 0,
         sent: 0,
         opted_out: 0,
         parts: survey.parts,

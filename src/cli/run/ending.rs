@@ -88,6 +88,7 @@ impl Words<'_> {
         notes.extend(ended.kept.as_ref().map(kept_results));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.open_doubt(doubt).0));
         notes.extend(self.onward(&ended, code));
+        let in_part = ended.in_part;
         let EndedRun { run, stop, kind, counts, sent, opted_out, parts, time, results, played, not_begun, .. } = ended;
         let mut later = Value::Null;
         if let Some(error) = not_begun {
@@ -117,6 +118,7 @@ impl Words<'_> {
             opted_out,
             at_least: parts.is_least(&counts),
             counts,
+            in_part,
             parts: parts.billed,
             time,
             how: stop.as_ref().map_or_else(|| "finished".to_owned(), |stop| format!("stopped: {stop}")),
@@ -171,6 +173,7 @@ impl Words<'_> {
             endpoint: campaign.brief.endpoint.name(),
             rows: survey.recipients,
             counts: survey.counts(),
+            in_part: 0,
             sent: 0,
             opted_out: 0,
             parts: 0,

@@ -9,9 +9,12 @@ pub(super) fn lines(counts: &Counts) -> Vec<String> {
     let mut lines = Vec::new();
     for (channel, tally) in &counts.channels {
         let ChannelTally { delivered, read, replied, failed, spent } = *tally;
-        let parts = [(delivered, "delivered"), (read, "read"), (replied, "replied to"), (failed, "not delivered")];
-        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<String> = parts.map(|(count, what)| format!("{} {what}", thousands(count))).collect();
+        // The sandbox counts a message that was read as delivered too, and one that was replied to as read too.
+        let among = listed(&[(read, "read"), (replied, "replied to")]);
+        let among = if among.is_empty() { among } else { format!(" ({among})") };
+        let delivered = (delivered > 0).then(|| format!("{} delivered{among}", thousands(delivered)));
+        let failed = Some(listed(&[(failed, "not delivered")])).filter(|failed| !failed.is_empty());
+        let parts: Vec<String> = delivered.into_iter().chain(failed).collect();
         lines.push(format!("{channel}: {} · {} {currency}", parts.join(", "), spent.shortest()));
     }
     let funds = &counts.funds;
@@ -21,4 +24,10 @@ pub(super) fn lines(counts: &Counts) -> Vec<String> {
         funds.balance.shortest()
     ));
     lines
+}
+
+/// Counts with what they are of; zeros are left out.
+fn listed(counts: &[(u64, &str)]) -> String {
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, what)| format!("{} {what}", thousands(*count))).collect::<Vec<_>>().join(", ")
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::finding::one_line;
 use crate::ledger::StateCounts;
-use crate::report::{counts_json, counts_line, duration, plural};
+use crate::report::{counts_json, counts_line_in_part, duration, plural};
 
 /// What a call to `run` has to tell at its end.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub(super) struct Summary {
     pub(super) rows: u64,
     /// Counts by state.
     pub(super) counts: StateCounts,
+    /// Messages that were delivered only in part.
+    pub(super) in_part: u64,
     /// Messages of this call that went out, or may have.
     pub(super) sent: u64,
     /// People who opted out while it was sent.
@@ -85,7 +87,7 @@ impl Summary {
         let place = if self.rehearsal { "rehearsal on the built-in sandbox" } else { &self.gateway };
         // Writing into a string cannot fail.
         let _ = writeln!(text, "{name} · {place} · {} · {how}", self.endpoint);
-        let _ = writeln!(text, "  {}: {}", plural(self.rows, "row"), counts_line(&self.counts));
+        let _ = writeln!(text, "  {}: {}", plural(self.rows, "row"), counts_line_in_part(&self.counts, self.in_part));
         // The asynchronous endpoint tells no parts.
         let at_least = if self.at_least { "at least " } else { "" };
         let parts =

@@ -8,7 +8,7 @@ use crate::cli::output::Output;
 use crate::cli::suggested::Options;
 use crate::finding::one_line;
 use crate::metrics::{Metrics, OccurrenceResult};
-use crate::report::counts_line;
+use crate::report::counts_line_in_part;
 use crate::runs::short;
 use crate::schedule::{ScheduleEvent, ScheduleObserver, SkipReason};
 
@@ -64,7 +64,7 @@ fn line(event: &ScheduleEvent, options: &Options) -> String {
             format!("{} · waits for an approval: {approve}", of(schedule, occurrence))
         }
         ScheduleEvent::Ended { schedule, occurrence, ended, same_text } => {
-            let (name, counts) = (ended.run.name(), counts_line(&ended.counts));
+            let (name, counts) = (ended.run.name(), counts_line_in_part(&ended.counts, ended.in_part));
             let how = match &ended.stop {
                 Some(stop) => format!("stopped: {}", stop.reason),
                 None => "finished".to_owned(),

@@ -26,7 +26,12 @@ pub(super) const TOOL: Tool = Tool {
             "ended_at": text("When it last ended."),
             "results": text("The operator's file with the result of each row."),
             "purged_at": text("When what was known of whom it sent to was taken out of the ledger; its counts stay."),
-            "channels": { "type": "object", "description": "What became of its messages, by channel." },
+            "channels": {
+                "type": "object",
+                "description": "Its messages by channel: rows by state in `counts`, readings in `read`, messages that arrived \
+                                only in part in `in_part`, delivery times in `delivery`, and delivered messages whose time \
+                                is not believed in `uncertain_times`.",
+            },
             "approved": {
                 "type": "array",
                 "items": { "type": "object", "properties": { "by": text("Who."), "at": text("When.") } },

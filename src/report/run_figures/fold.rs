@@ -1,15 +1,11 @@
 //! The fold: the records of a run's rows, one after another, become its figures. Pure.
 
-use jiff::{SignedDuration, Timestamp};
 use roaring::RoaringBitmap;
 
 use super::{Arrived, RunFigures};
 use crate::domain::{FALLBACK_NOT_REPORTED, Outcome, Row};
-use crate::ledger::{Activity, Change, KeptReceipt, LeftOut, Run, State};
+use crate::ledger::{Activity, Change, LeftOut, Run, State};
 use crate::report::row_records::RowRecord;
-
-/// How far after the beginning of a run a gateway may say that something arrived which it tells already.
-const AHEAD: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Figures that are being made.
 pub(in crate::report) struct Fold<'f> {
@@ -17,8 +13,6 @@ pub(in crate::report) struct Fold<'f> {
     left_out: &'f LeftOut,
     /// The rows that have a record.
     attempted: RoaringBitmap,
-    /// Nothing arrived before the run began.
-    began_at: Timestamp,
     /// Why the run skips rows that are not left out.
     skip_reason: &'static str,
 }
@@ -28,7 +22,7 @@ impl<'f> Fold<'f> {
     pub(in crate::report) fn of(run: &Run, left_out: &'f LeftOut) -> Self {
         let (figures, attempted) = Default::default();
         let skip_reason = Activity::of(run.progress, false).skip_reason();
-        Self { figures, left_out, attempted, began_at: run.began_at, skip_reason }
+        Self { figures, left_out, attempted, skip_reason }
     }
 
     /// Adds the record of a row.
@@ -63,18 +57,10 @@ impl<'f> Fold<'f> {
             let place = place.and_then(|place| u8::try_from(place).ok());
             figure.places.entry(place).or_default().add(record.state, 1);
         }
-        let arrived = record.told.as_ref().and_then(|told| told.arrived.as_ref());
-        if let Some(arrived) = arrived.filter(|_| matches!(record.state, State::Delivered | State::Read)) {
+        if let Some(delivery) = record.delivery() {
             let kind = Arrived { channel, first: place.map(|place| place == 0) };
-            self.figures.arrived.add(self.moment(arrived), kind, 1);
+            self.figures.arrived.add(delivery.counts_at(), kind, 1);
         }
-    }
-
-    /// When a message arrived: by the gateway's clock, or where that cannot be, when it was told. A rehearsal is ahead of time.
-    fn moment(&self, arrived: &KeptReceipt) -> Timestamp {
-        let told = arrived.told_at();
-        let latest = self.began_at.checked_add(AHEAD).unwrap_or(Timestamp::MAX).max(arrived.at);
-        if (self.began_at..=latest).contains(&told) { told } else { arrived.at }
     }
 
     /// The figures, once all records are in; `activity` is what is being done about the run, which has so many recipients.

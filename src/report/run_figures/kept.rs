@@ -16,9 +16,10 @@ use crate::ledger::{Parts, REPLACED, State, StateCounts};
 use crate::report::channel_figures::{ChannelFigure, ChannelFigures, DeliveryTimes};
 
 /// The form of what follows; another one is read by nobody who knows this one.
-const FORM: u8 = 3;
-/// The form before delivery status was judged by the whole chain: figures that know of receipts are made again.
-const BEFORE_CHAINS: u8 = 2;
+const FORM: u8 = 4;
+/// The earlier forms, which are still read: 2 judged each channel alone, 3 kept no readings by channel and believed every
+/// reported time. Figures that know of receipts are made again, unless the run was purged.
+const EARLIER_FORMS: [u8; 2] = [2, 3];
 
 /// Figures, and what the run was when they were made: where it is not that any more, they are nothing.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -28,6 +29,18 @@ pub(super) struct KeptFigures {
     rows: Option<KeptRows>,
     /// As JSON.
     terms: Option<String>,
+    /// By channel, in the order of the channels in `rows`; it follows the rest, and earlier forms have none.
+    #[serde(skip)]
+    deliveries: Vec<KeptDeliveries>,
+}
+
+/// What is kept of the deliveries of a channel besides its counts and times.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct KeptDeliveries {
+    read: u64,
+    in_part: u64,
+    at_latest: u64,
+    uncertain: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,7 +82,8 @@ struct KeptRequests {
 
 impl KeptFigures {
     pub(super) fn of(figures: &RunFigures, receipts: u64) -> Self {
-        Self { receipts, rows: Some(KeptRows::of(figures)), ..Self::default() }.with(figures.terms.as_ref())
+        let deliveries = figures.channels.iter().map(|(_, figure)| KeptDeliveries::of(figure)).collect();
+        Self { receipts, rows: Some(KeptRows::of(figures)), deliveries, ..Self::default() }.with(figures.terms.as_ref())
     }
 
     /// The same on these terms.
@@ -103,28 +117,41 @@ impl KeptFigures {
     /// The figures; nothing where only the terms were kept, or something is in them that is not known here.
     pub(super) fn figures(self) -> Option<RunFigures> {
         let terms = self.terms();
-        Some(RunFigures { terms, ..self.rows?.figures()? })
+        Some(RunFigures { terms, ..self.rows?.figures(self.deliveries)? })
     }
 
     pub(super) fn read(kept: &[u8]) -> Option<Self> {
         let (form, rest) = kept.split_first()?;
-        let kept: Self = postcard::from_bytes(rest).ok()?;
+        let (kept, rest) = postcard::take_from_bytes::<Self>(rest).ok()?;
         match *form {
-            FORM => Some(kept),
-            BEFORE_CHAINS => Some(kept),
+            FORM => Some(Self { deliveries: postcard::from_bytes(rest).ok()?, ..kept }),
+            form if EARLIER_FORMS.contains(&form) => Some(kept),
             _ => None,
         }
     }
 
     /// The same for a run whose rows can be looked at: what another rule made of receipts is made again.
     pub(super) fn read_current(kept: &[u8]) -> Option<Self> {
-        let is_earlier = kept.first() == Some(&BEFORE_CHAINS);
+        let is_earlier = kept.first().is_some_and(|form| EARLIER_FORMS.contains(form));
         let kept = Self::read(kept)?;
         Some(Self { rows: kept.rows.filter(|_| !is_earlier || kept.receipts == 0), ..kept })
     }
 
     pub(super) fn written(&self) -> Option<Vec<u8>> {
-        postcard::to_extend(self, vec![FORM]).ok()
+        let written = postcard::to_extend(self, vec![FORM]).ok()?;
+        postcard::to_extend(&self.deliveries, written).ok()
+    }
+}
+
+impl KeptDeliveries {
+    fn of(figure: &ChannelFigure) -> Self {
+        let ChannelFigure { read, in_part, times, .. } = figure;
+        Self { read: *read, in_part: *in_part, at_latest: times.at_latest(), uncertain: times.uncertain() }
+    }
+
+    /// What an earlier form knew of them: every reading counted for the channel of its message.
+    fn of_counts(counts: &StateCounts) -> Self {
+        Self { read: counts.get(State::Read), ..Self::default() }
     }
 }
 
@@ -150,10 +177,13 @@ impl KeptRows {
         }
     }
 
-    fn figures(self) -> Option<RunFigures> {
-        let mut channels = ChannelFigures::default();
+    fn figures(self, deliveries: Vec<KeptDeliveries>) -> Option<RunFigures> {
+        let (mut channels, mut deliveries) = (ChannelFigures::default(), deliveries.into_iter());
         for (name, KeptChannel { counts, times, spans }) in self.channels {
-            let figure = ChannelFigure { counts, times: DeliveryTimes::from_pairs(&times, &spans) };
+            let KeptDeliveries { read, in_part, at_latest, uncertain } =
+                deliveries.next().unwrap_or_else(|| KeptDeliveries::of_counts(&counts));
+            let times = DeliveryTimes::from_pairs(&times, &spans).with_certainty(at_latest, uncertain);
+            let figure = ChannelFigure { counts, read, in_part, times };
             match name.as_deref().map(Channel::from_name) {
                 Some(channel) => drop(channels.channels.insert(channel?, figure)),
                 None => channels.untold = figure,

@@ -35,7 +35,13 @@ proptest! {
         prop_assert_eq!(figures.left_out.rows(), sum(counts, &[State::Skipped, State::Invalid]));
         prop_assert_eq!(figures.failures.rows(), sum(counts, &[State::Failed, State::Rejected, State::NotSent]));
         let arrived: u64 = figures.arrived.kinds().iter().map(|(_, count)| count).sum();
-        prop_assert_eq!(arrived, sum(counts, &[State::Delivered, State::Read]));
+        prop_assert_eq!(arrived, counts.delivered());
+        let channels = || figures.channels.iter().map(|(_, figure)| figure);
+        prop_assert_eq!(channels().map(|figure| figure.counts.delivered()).sum::<u64>(), counts.delivered());
+        prop_assert_eq!(channels().map(|figure| figure.read).sum::<u64>(), counts.get(State::Read));
+        let timed = channels().map(|figure| figure.times.messages() + figure.times.uncertain());
+        prop_assert_eq!(timed.sum::<u64>(), counts.delivered(), "every delivered message has a time or an uncertain one");
+        prop_assert!(channels().all(|figure| figure.in_part <= figure.counts.get(State::Delivered)));
         let taken = sum(counts, &super::TAKEN);
         prop_assert_eq!(figures.channels.iter().map(|(_, figure)| figure.counts.total()).sum::<u64>(), taken);
         prop_assert_eq!(figures.ways.values().map(|way| way.reached(0) + way.untold()).sum::<u64>(), taken);

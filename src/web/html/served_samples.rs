@@ -37,7 +37,7 @@ fn view(cell: &str) -> Json {
     ]);
     let run = json!({
         "name": cell, "path": "/runs/sale@1", "sending": false,
-        "stopping": false, "rehearsal": false, "rows": 100_000, "parts": 2, "counts": counts, "doubt": 3, "kept": true,
+        "stopping": false, "rehearsal": false, "rows": 100_000, "parts": 2, "counts": counts, "in_part": 1, "doubt": 3, "kept": true,
         "gateway": cell, "began": cell, "ended": cell, "took": cell,
     });
     let line = json!({ "name": cell, "path": "/runs/sale@1", "status": "sending", "rehearsal": true, "began": cell,

@@ -26,7 +26,7 @@ const FOUND: usize = 200;
 struct View {
     name: String,
     path: String,
-    /// The state whose rows they are; nothing for all.
+    /// The state whose rows they are, those that were read among the delivered; nothing for all.
     state: Option<&'static str>,
     states: Vec<StateLink>,
     rows: Vec<RowLine>,
@@ -114,7 +114,7 @@ async fn view(look: &mut Look, name: &str) -> Result<View, Refusal> {
     let path = format!("/runs/{}", encoded(name));
     let here = |from: Row| address(&path, state, Some(from), look.shows_numbers());
     // What became of a row since it was looked up may have led it elsewhere.
-    let listed = listed.into_iter().filter(|row| state.is_none_or(|state| row.state == state));
+    let listed = listed.into_iter().filter(|row| state.is_none_or(|state| state.covers(row.state)));
     let links = State::ALL.into_iter().filter(|state| index.count(*state) > 0).map(|of| StateLink {
         state: of.name(),
         rows: index.count(of),

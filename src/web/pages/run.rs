@@ -15,7 +15,7 @@ use super::look::Look;
 use super::refusal::Refusal;
 use super::watched::Reading;
 use crate::ledger::{State, StateCounts};
-use crate::report::{DOUBTFUL, RunStatus, RunView};
+use crate::report::{DOUBTFUL, RunStatus, RunView, shown_counts};
 use crate::web::run_page::{self, Part, RunPageView};
 use crate::web::words::Language;
 
@@ -44,6 +44,8 @@ struct RunPage {
     /// Whether more may have been billed.
     parts_at_least: bool,
     counts: Vec<Count>,
+    /// How many messages were delivered only in part.
+    in_part: u64,
     /// Rows that wait for a decision.
     doubt: u64,
     /// The same by state.
@@ -162,6 +164,7 @@ fn run_page(look: &Look, reading: &Reading) -> RunPage {
         doubt: doubt(by_state),
         doubtful: counts(&path, by_state).into_iter().filter(Count::is_doubtful).collect(),
         counts: counts(&path, by_state),
+        in_part: reading.standing.in_part(),
         kept: run.purged_at.is_none(),
         gateway: run.gateway.clone(),
         began: look.moment(run.began_at),
@@ -178,13 +181,13 @@ pub(super) fn done(look: &Look) -> Option<String> {
     look.words().kind("pages-done", word).map(str::to_owned)
 }
 
-/// The states that occur, each with the address of its rows.
+/// The states that occur, each with the address of its rows. Delivered messages include those that were read.
 pub(super) fn counts(path: &str, counts: &StateCounts) -> Vec<Count> {
     let count = |(state, rows): (State, u64)| {
         let state = state.name();
         Count { state, rows, path: format!("{path}/rows?state={state}") }
     };
-    counts.iter().map(count).collect()
+    shown_counts(counts).map(count).collect()
 }
 
 /// How many rows wait for a decision.

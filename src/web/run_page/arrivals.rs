@@ -1,4 +1,4 @@
-//! What arrived when and by what, how messages fell from channel to channel, and how long they took.
+//! Deliveries over time, falls from channel to channel, and for each channel readings and delivery times.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::funnel::{NO_WORD, class};
 use super::{RunPage, share};
 use crate::domain::Channel;
-use crate::ledger::State;
-use crate::report::{Arrived, DeliveryTimes, Point, RunFigures, Timeline, Way, WayFigure};
+use crate::ledger::{State, StateCounts};
+use crate::report::{Arrived, ChannelFigure, DeliveryTimes, Point, RunFigures, Timeline, Way, WayFigure};
 use crate::web::charts::{Bar, Cascade, Kind, Stack, StackInput, Step, bars, cascade, stack};
 use crate::web::words::Words;
 
@@ -15,6 +15,8 @@ use crate::web::words::Words;
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ArrivalsView {
     chart: Option<TimedView>,
+    /// How many deliveries the chart has at the arrival of their receipts.
+    uncertain: Option<String>,
     /// Of each way that has several channels, how messages fell from one to the next.
     ways: Vec<WayView>,
     times: Vec<TimesView>,
@@ -48,7 +50,8 @@ struct WayView {
 #[derive(Clone, Debug, Serialize)]
 struct TimesView {
     channel: String,
-    said: String,
+    /// How many messages were delivered and read, and how long delivery took.
+    said: Vec<String>,
     bars: Vec<Bar>,
 }
 
@@ -73,6 +76,7 @@ impl RunPage<'_> {
         let ways = figures.ways.iter().filter(|(way, figure)| several(way) && figure.reached(0) > 0);
         let view = ArrivalsView {
             chart: self.arrived(words, figures),
+            uncertain: if_any(figures.channels.uncertain_times(), |n| words.count("run.arrived-uncertain", n, &[])),
             ways: ways.map(|(way, figure)| way_view(words, way, figure)).collect(),
             times: times(words, figures),
         };
@@ -138,13 +142,14 @@ fn way_view(words: &Words, way: &Way, figure: &WayFigure) -> WayView {
     let step = |(place, channel): (u8, &Channel)| {
         let counts = figure.places.get(&Some(place));
         let count = |states: &[State]| counts.map_or(0, |counts| states.iter().map(|state| counts.get(*state)).sum());
-        let piece = |word: &str, state: State, states: &[State]| (word.to_owned(), class(state), count(states));
+        let delivered = counts.map_or(0, StateCounts::delivered);
+        let piece = |word: &str, state: State, messages: u64| (word.to_owned(), class(state), messages);
         Step {
             label: channel_word(words, Some(*channel)),
             ended: vec![
-                piece(words.say("run.delivered"), State::Delivered, &[State::Delivered, State::Read]),
-                piece(words.say("run.failed"), State::Failed, &[State::Failed]),
-                piece(words.say("run.waiting"), State::Accepted, &NO_WORD),
+                piece(words.say("run.delivered"), State::Delivered, delivered),
+                piece(words.say("run.failed"), State::Failed, count(&[State::Failed])),
+                piece(words.say("run.waiting"), State::Accepted, count(&NO_WORD)),
             ],
             fell: (words.say("run.fell").to_owned(), figure.reached(place.saturating_add(1))),
         }
@@ -154,24 +159,48 @@ fn way_view(words: &Words, way: &Way, figure: &WayFigure) -> WayView {
 }
 
 fn times(words: &Words, figures: &RunFigures) -> Vec<TimesView> {
-    let told = figures.channels.iter().filter(|(_, figure)| figure.times.messages() > 0);
-    told.map(|(channel, figure)| times_view(words, channel, &figure.times)).collect()
+    let told = figures.channels.iter().filter(|(_, figure)| figure.counts.delivered() + figure.read > 0);
+    told.map(|(channel, figure)| times_view(words, channel, figure)).collect()
 }
 
-fn times_view(words: &Words, channel: Option<Channel>, times: &DeliveryTimes) -> TimesView {
+fn times_view(words: &Words, channel: Option<Channel>, figure: &ChannelFigure) -> TimesView {
+    let ChannelFigure { counts, read, in_part, times } = figure;
+    let number = |number: u64| words.number(number);
+    let (delivered, all_read) = (number(counts.delivered()), number(*read));
+    let mut said = vec![words.say_with("run.by-channel", &[("delivered", &delivered), ("read", &all_read)])];
+    said.extend(if_any(read.saturating_sub(counts.get(State::Read)), |n| words.count("run.read-elsewhere", n, &[])));
+    said.extend((*in_part > 0).then(|| format!("{}: {}.", words.say("run.in-part"), number(*in_part))));
+    if let (Some(half), Some(most)) = (times.median(), times.p95()) {
+        let (half, most) = (words.duration(half), words.duration(most));
+        said.push(words.say_with("run.times", &[("half", &half), ("most", &most)]));
+    }
+    said.extend(if_any(times.at_latest(), |n| words.count("run.times-at-latest", n, &[])));
+    said.extend(if_any(times.uncertain(), |n| words.count("run.times-uncertain", n, &[])));
+    TimesView { channel: channel_word(words, channel), said, bars: bars(spans(words, times), None) }
+}
+
+/// A bar for each span of time in which messages were delivered, and for the spans between them. A bar has only the messages of
+/// its own span, as its label says.
+fn spans(words: &Words, times: &DeliveryTimes) -> Vec<Bar> {
     let all: Vec<(Option<u64>, u64)> = times.each_span().collect();
     let any = |(_, messages): &(Option<u64>, u64)| *messages > 0;
-    let (first, last) = (all.iter().position(any).unwrap_or_default(), all.iter().rposition(any).unwrap_or_default());
-    let (mut before, mut drawn) = (None, Vec::new());
-    for (longest, messages) in all.into_iter().take(last + 1).skip(first) {
-        let label = match (longest, before) {
-            (Some(longest), _) => words.say_with("run.within", &[("time", &words.span(longest))]),
-            (None, before) => words.say_with("run.longer", &[("time", &words.span(before.unwrap_or_default()))]),
+    let (Some(first), Some(last)) = (all.iter().position(any), all.iter().rposition(any)) else { return Vec::new() };
+    let shortest = |place: usize| place.checked_sub(1).and_then(|before| all[before].0);
+    let bar = |place: usize| {
+        let (longest, messages) = all[place];
+        let label = match (shortest(place), longest) {
+            (None, Some(to)) => words.say_with("run.up-to", &[("time", &words.span(to))]),
+            (Some(from), Some(to)) => {
+                words.say_with("run.between", &[("from", &words.span(from)), ("to", &words.span(to))])
+            }
+            (from, None) => words.say_with("run.longer", &[("time", &words.span(from.unwrap_or_default()))]),
         };
-        before = longest;
-        drawn.push(Bar::new(label, messages, "good").noted(share(words, messages, times.messages())));
-    }
-    let time = |time: Option<std::time::Duration>| time.map(|time| words.duration(time)).unwrap_or_default();
-    let said = words.say_with("run.times", &[("half", &time(times.median())), ("most", &time(times.p95()))]);
-    TimesView { channel: channel_word(words, channel), said, bars: bars(drawn, None) }
+        Bar::new(label, messages, "good").noted(share(words, messages, times.messages()))
+    };
+    (first..=last).map(bar).collect()
+}
+
+/// A number of messages in words; nothing for none.
+fn if_any(messages: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
+    (messages > 0).then(|| in_words(messages))
 }

@@ -9,8 +9,6 @@ use crate::web::words::Words;
 pub(super) const TAKEN: [State; 5] = [State::Accepted, State::Queued, State::Failed, State::Delivered, State::Read];
 /// The states of rows that the gateway took, and of whose delivery it told nothing yet.
 pub(super) const NO_WORD: [State; 2] = [State::Accepted, State::Queued];
-/// The states of rows whose message arrived.
-pub(super) const ARRIVED: [State; 2] = [State::Delivered, State::Read];
 /// The states of rows that are meant, and of which the gateway has not taken a message as far as anybody knows.
 const NOT_TAKEN: [State; 7] = [
     State::Planned,
@@ -28,7 +26,7 @@ impl RunPage<'_> {
     pub(super) fn funnel(&self, words: &Words) -> Vec<Bar> {
         let rows = self.run().recipients;
         let left_out = self.sum(&[State::Skipped, State::Invalid]);
-        let (taken, arrived) = (self.sum(&TAKEN), self.sum(&ARRIVED));
+        let (taken, delivered) = (self.sum(&TAKEN), self.counts().delivered());
         let meant = rows.saturating_sub(left_out);
         let mut funnel = vec![Bar::new(words.say("run.list"), rows, "whole")];
         funnel.extend(self.left_out(words, left_out));
@@ -37,7 +35,11 @@ impl RunPage<'_> {
         funnel.push(Bar::new(words.say("run.taken"), taken, "whole").noted(self.of_list(words, taken)));
         funnel.extend(self.no_word(words));
         funnel.extend(self.states(words, &[State::Failed]));
-        funnel.push(Bar::new(words.say("run.delivered"), arrived, "good").noted(self.of_taken(words, arrived)));
+        let in_part = self.standing.in_part();
+        let in_part = (in_part > 0).then(|| words.count("run.in-part-of", in_part, &[]));
+        let notes: Vec<String> = self.of_taken(words, delivered).into_iter().chain(in_part).collect();
+        let note = (!notes.is_empty()).then(|| notes.join(" · "));
+        funnel.push(Bar::new(words.say("run.delivered"), delivered, "good").noted(note));
         let read = self.counts().get(State::Read);
         if read > 0 {
             funnel.push(Bar::new(words.say("run.read"), read, "read").noted(self.of_taken(words, read)));

@@ -201,11 +201,12 @@ impl RunPage<'_> {
         let mut numbers = vec![
             number(words.say("figure.rows"), self.run().recipients),
             number(words.say("run.taken"), self.sum(&funnel::TAKEN)),
-            number(words.say("run.delivered"), self.sum(&funnel::ARRIVED)),
+            number(words.say("run.delivered"), self.counts().delivered()),
             number(words.say("run.read"), self.counts().get(State::Read)),
             number(words.say("run.failed"), self.sum(&[State::Failed, State::Rejected])),
         ];
         let others = [
+            number(words.say("run.in-part"), self.standing.in_part()),
             number(words.say("run.waiting"), self.sum(&funnel::NO_WORD)),
             number(words.say("run.in-doubt"), self.sum(&crate::report::DOUBTFUL)),
         ];

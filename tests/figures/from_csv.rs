@@ -1,0 +1,102 @@
+//! The figures of a run, computed from its results CSV and nothing else.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::support::Results;
+
+/// The figures of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Figures {
+    /// Rows by the words of the column `state`, each row once.
+    pub(super) states: BTreeMap<String, u64>,
+    /// Delivered messages by channel; `unknown` if no receipt names one.
+    pub(super) channels: BTreeMap<String, ChannelFigures>,
+}
+
+/// The figures of one channel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ChannelFigures {
+    /// Messages that it delivered first, read or not.
+    pub(super) delivered: u64,
+    /// Readings that it reported.
+    pub(super) read: u64,
+    pub(super) in_part: u64,
+    pub(super) at_latest: u64,
+    pub(super) uncertain: u64,
+    /// Seconds from the sending to the delivery of each message whose time is not uncertain.
+    pub(super) seconds: Vec<f64>,
+}
+
+impl Figures {
+    pub(super) fn of(csv: &str) -> Self {
+        let results = Results::parse(csv);
+        let mut figures = Self { states: results.counts(), ..Self::default() };
+        for row in &results.rows {
+            let state = row["state"].as_str();
+            if !["delivered", "read"].contains(&state) {
+                continue;
+            }
+            let named = |column: &str| Some(row[column].clone()).filter(|channel| !channel.is_empty());
+            let delivered_by = named("delivered_by").unwrap_or_else(|| "unknown".to_owned());
+            let read_by = named("read_by").unwrap_or_else(|| delivered_by.clone());
+            let channel = figures.channels.entry(delivered_by).or_default();
+            channel.delivered += 1;
+            channel.in_part += u64::from(state == "delivered" && row["gateway_status"] == "PARTIALLY DELIVERED");
+            channel.at_latest += u64::from(row["delivered_at_is"] == "at_latest");
+            let at = |column: &str| row[column].parse::<Timestamp>().expect("a time");
+            match row["delivered_at_is"].as_str() {
+                "uncertain" => channel.uncertain += 1,
+                "exact" | "at_latest" => {
+                    channel.seconds.push(at("delivered_at").duration_since(at("submitted_at")).as_secs_f64());
+                }
+                other => panic!("a delivered message is {other:?}: {row:?}"),
+            }
+            if state == "read" {
+                figures.channels.entry(read_by).or_default().read += 1;
+            }
+        }
+        figures.channels.values_mut().for_each(|channel| channel.seconds.sort_by(f64::total_cmp));
+        figures
+    }
+
+    /// Rows in a state.
+    pub(super) fn state(&self, state: &str) -> u64 {
+        self.states.get(state).copied().unwrap_or_default()
+    }
+
+    /// Delivered messages, read or not.
+    pub(super) fn delivered(&self) -> u64 {
+        self.state("delivered") + self.state("read")
+    }
+
+    pub(super) fn read(&self) -> u64 {
+        self.state("read")
+    }
+
+    pub(super) fn in_part(&self) -> u64 {
+        self.channels.values().map(|channel| channel.in_part).sum()
+    }
+
+    pub(super) fn rows(&self) -> u64 {
+        self.states.values().sum()
+    }
+
+    /// Rows by state as people see them: `delivered` includes `read`.
+    pub(super) fn shown(&self) -> BTreeMap<String, u64> {
+        let mut shown = self.states.clone();
+        if self.delivered() > 0 {
+            shown.insert("delivered".to_owned(), self.delivered());
+        }
+        shown
+    }
+}
+
+impl ChannelFigures {
+    /// The time within which so many of a hundred were delivered.
+    pub(super) fn within(&self, of_100: usize) -> Option<f64> {
+        let place = (self.seconds.len() * of_100).div_ceil(100).max(1);
+        self.seconds.get(place - 1).copied()
+    }
+}
