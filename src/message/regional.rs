@@ -37,7 +37,7 @@ pub(super) fn money(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<
     let whole = (hundredths.unsigned_abs() / 100).to_string();
     let mut text = String::from(if hundredths < 0 { "-" } else { "" });
     for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at) % 3 == 0 {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
             text.push(thousands);
         }
         text.push(digit);
