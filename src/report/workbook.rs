@@ -258,7 +258,7 @@ mod tests {
             let lines = (2..2 + rows).map(|row| format!("{row},,38050000000{row},delivered{}\n", ",".repeat(13)));
             let csv = format!("{headers}\n{}", lines.collect::<String>());
             let out = tempfile::tempfile().unwrap();
-            save(csv.as_bytes(), out.try_clone().unwrap(), folder.path(), 3).unwrap();
+            save(csv.as_bytes(), &[], out.try_clone().unwrap(), folder.path(), 3).unwrap();
             let mut book: Xlsx<_> = Xlsx::new(io::BufReader::new(out)).unwrap();
             let names = book.sheet_names();
             let expected = ["Results", "Results 2", "Results 3"];

@@ -150,7 +150,11 @@ impl Session {
         let consent: &dyn Consent = if approval.is_some() { &ApprovedYes } else { self.consent.as_ref() };
         let asked = inputs.destination.remote().filter(|_| !chosen.is_empty());
         if asked.is_none() || !consent.shows_proposals() {
-            (self.adapters.observer)(Event::Warnings(survey.warnings_of(inputs, &chosen, (self.adapters.clock)())));
+            (self.adapters.observer)(Event::Warnings(survey.warnings_of(
+                inputs,
+                &chosen,
+                RunStart::At((self.adapters.clock)()),
+            )));
         }
         if let Some(profile) = asked {
             if self.asks_first(consent) {

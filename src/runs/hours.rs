@@ -94,7 +94,8 @@ pub(super) fn refuse_never_sends(inputs: &Inputs, survey: &Survey, start: RunSta
     if survey.planned() == 0 {
         return Ok(());
     }
-    let mut findings = timing_findings(&inputs.campaign, inputs.destination.profile(), Some((survey, survey.planned())), start);
+    let mut findings =
+        timing_findings(&inputs.campaign, inputs.destination.profile(), Some((survey, survey.planned())), start);
     findings.retain(Finding::is_error);
     if findings.is_empty() { Ok(()) } else { Err(Error::Findings(findings)) }
 }

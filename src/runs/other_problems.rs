@@ -49,7 +49,9 @@ impl Inputs {
         };
         let Ok(mut prepared) = prepared else { return Vec::new() };
         let (excluded, zones) = (Excluded::default(), self.campaign.zone_column());
-        let surveyed = survey(&mut prepared, &Terms { brief: &brief, excluded: &excluded, zones });
+        let by_country = self.campaign.goes_by_country(self.destination.profile());
+        let terms = Terms { brief: &brief, excluded: &excluded, zones, by_country };
+        let surveyed = survey(&mut prepared, &terms);
         let findings = match surveyed {
             Ok(survey) => [
                 invalid_rows(&survey),

@@ -61,7 +61,7 @@ enum Words {
 #[serde(untagged)]
 enum Corrected {
     Files(Vec<Replacement>),
-    InWords(#[expect(dead_code, reason = "for people")] String),
+    InWords(String),
 }
 
 #[derive(Deserialize)]

@@ -250,7 +250,9 @@ proptest! {
         let input = Crumbs(Cursor::new(text.clone().into_bytes()), size);
         let written = Arc::new(Written::default());
         let mut passed = Vec::new();
-        let mut decoder = Text::new(input, text.as_bytes(), Path::new("list.csv"), None, None, written).unwrap();
+        let (file, form) = (Path::new("list.csv"), ListForm::default());
+        let source = Source { file, form: &form, region: None, has_keys: true, packed: None };
+        let mut decoder = Text::new(input, text.as_bytes(), source, written).unwrap();
         let mut buffer = [0; 5];
         loop {
             let count = decoder.read(&mut buffer).unwrap();

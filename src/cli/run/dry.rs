@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::divided::{left_out, variants};
 use super::ending::{print, run_again};
 use super::summary::Summary;
+use crate::check::RunStart;
 use crate::cli::args::RunArgs;
 use crate::cli::context::Context;
 use crate::cli::exit::{FINE, REJECTIONS};
@@ -28,7 +29,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, args: &RunAr
     let exit = if counts.get(State::Invalid) > 0 { REJECTIONS } else { FINE };
     let rows = survey.planned_rows();
     if !context.output.json {
-        context.output.findings(&dry.survey.warnings(&inputs, Timestamp::now()));
+        context.output.findings(&dry.survey.warnings(&inputs, RunStart::At(Timestamp::now())));
     }
     let mut notes = left_out(&survey.left_out);
     notes.extend(variants(&campaign.brief, survey, &rows));

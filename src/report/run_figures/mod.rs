@@ -134,7 +134,7 @@ impl RunFigures {
     /// When the ledger cannot be read, or the run was purged.
     pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
         let left_out = ledger.left_out(run.key).await?;
-        let fold = Fold::of(&left_out);
+        let fold = Fold::of(run, &left_out);
         let mut records = RowRecords::new(ledger, run, owned).await?.folding(fold);
         for row in Row::FIRST.get()..=records.last().map_or(0, Row::get) {
             records.take(Row::new(row)).await?;
