@@ -32,7 +32,8 @@ fn after_until(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -
     let before = until.checked_sub(SignedDuration::from_micros(1)).unwrap_or(until);
     let first = schedule.after(before.max(now)).next()?;
     let message = format!("nothing is sent from {} on: `until` is {}", name(&first), timed.date(until));
-    let last = until.to_zoned(timed.campaign.home()).date();
+    let date = first.nominal.date();
+    let last = date.yesterday().unwrap_or(date);
     let help = format!(
         "write `ends: {last}` under `schedule`, or an `until` that counts from the beginning of each run, such as `12h`"
     );
