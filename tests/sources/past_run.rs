@@ -23,7 +23,7 @@ fn the_people_who_were_refused_are_a_list_with_its_columns() {
     let gateway = gateway();
     let sale = after_one_was_refused(&gateway, "run: sale@1\nstate: [rejected, failed]");
     sale.campaign(&["check", "again.yaml"]).exits(0).says("people of sale@1 (rejected, failed)");
-    sale.campaign(&["preview", "again.yaml", "--fetch"]).exits(0).says("Person 3").says("1 of 1 rows");
+    sale.campaign(&["preview", "again.yaml", "--fetch"]).exits(0).says("Person 3").says("1 of 1 row");
     sale.campaign(&["run", "again.yaml", "--no-wait"]).exits(0);
     assert_eq!(gateway.phones(), [phone(2), phone(3), phone(4), phone(3)]);
 }

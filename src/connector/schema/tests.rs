@@ -208,7 +208,7 @@ fn problems_name_the_argument_and_what_to_do() {
         (json!({ "text": "a", "lifetime": 3600.5 }), "`lifetime` must be a whole number from 60 to 90"),
         (json!({ "text": "a", "repeat": "yes" }), "`repeat` must be `true` or `false`, without quotation marks"),
         (json!({ "text": "a", "kind": "c" }), "`kind` must be `a` or `b`"),
-        (json!({ "text": "a", "cards": [{ "url": "" }] }), "`cards` has 1 items; 2 to 3 are allowed"),
+        (json!({ "text": "a", "cards": [{ "url": "" }] }), "`cards` has 1 item; 2 to 3 are allowed"),
         (json!({ "text": "a", "cards": [{ "url": "" }, {}] }), "`cards[1].url` is missing; add it"),
         (json!({ "text": "a", "lifetme": 60 }), "this tool has no argument `lifetme`; did you mean `lifetime`?"),
         (json!({ "text": "a", "repaet": true }), "this tool has no argument `repaet`; remove it"),
