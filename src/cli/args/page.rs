@@ -1,6 +1,6 @@
 //! The options of pages that a command writes to a file.
 
-use clap::{Args, Command, ValueEnum};
+use clap::{Arg, Args, Command, ValueEnum};
 
 use crate::web::words::Language;
 
@@ -25,9 +25,14 @@ pub(in crate::cli) struct PageArgs {
 
 /// The command line, where the options of a page need the option that names its file. Only `report` writes a page without it.
 pub(super) fn with_page_options(command: Command) -> Command {
-    let require_file = |command: Command, option: &str| command.mut_arg(option, |option| option.requires(PAGE_FILE));
-    ["preview", "plan"].into_iter().fold(command, |command, name| {
-        command.mut_subcommand(name, |below| ["open", "unmasked", "lang"].into_iter().fold(below, require_file))
+    let require_file = |option: Arg| {
+        let is_of_page = ["open", "unmasked", "lang"].contains(&option.get_id().as_str());
+        if is_of_page { option.requires(PAGE_FILE) } else { option }
+    };
+    // Commands and options keep their order in the help.
+    command.mut_subcommands(|below| {
+        let needs_file = ["preview", "plan"].contains(&below.get_name());
+        if needs_file { below.mut_args(require_file) } else { below }
     })
 }
 
