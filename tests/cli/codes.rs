@@ -125,10 +125,10 @@ fn a_wrong_command_line_is_2() {
 }
 
 #[test]
-fn a_place_where_no_results_can_be_is_74_and_nothing_is_sent() {
+fn results_below_a_file_exit_with_2_and_nothing_is_sent() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("results: sale.csv/results.csv").through(&gateway).write();
-    sale.run(&[]).exits(74).says("cannot be written");
+    sale.run(&[]).exits(2).says("a part of its path is not a folder");
     assert!(gateway.requests().is_empty());
 }
 
