@@ -1,6 +1,7 @@
 //! Where a list seems to stand in a file whose first sheet or first row is none: behind a cover sheet, or below titles.
 
 use std::io::{self, Cursor, Read, Seek};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::decoding::{Decoded, RowsBelow, decode, told_before};
@@ -43,25 +44,26 @@ pub fn find_list<S: Read + Seek + Send + 'static>(
     };
     let first = look(form.sheet.clone())?;
     let others = if form.sheet.is_none() { first.written().other_sheets().to_vec() } else { Vec::new() };
-    if let Some(header_row) = header_row(first, file, form) {
-        let is_known = header_row == form.header_row.unwrap_or(1);
-        return (!is_known).then_some(ListPlace { sheet: None, header_row });
+    if let Some(rows) = header_rows(first, file, form) {
+        let is_known = rows.contains(&form.header_row.unwrap_or(1));
+        return (!is_known).then_some(ListPlace { sheet: None, header_row: *rows.end() });
     }
     others.into_iter().take(MOST_SHEETS).find_map(|name| {
-        let header_row = header_row(look(Some(name.clone()))?, file, form)?;
-        Some(ListPlace { sheet: Some(name), header_row })
+        let rows = header_rows(look(Some(name.clone()))?, file, form)?;
+        Some(ListPlace { sheet: Some(name), header_row: *rows.end() })
     })
 }
 
-/// The row that seems to hold headers: the first one that calls a column of numbers so, else the one above the first number.
-fn header_row(text: Decoded, file: &Path, form: &ListForm) -> Option<u32> {
+/// The row that seems to hold headers, behind the blank ones right above it: the first one that calls a column of numbers so,
+/// else the one above the first number.
+fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<RangeInclusive<u32>> {
     let mut sample = Vec::new();
     text.take(SAMPLE).read_to_end(&mut sample).ok()?;
     if sample.len() as u64 == SAMPLE {
         // The last row is not whole.
         sample.truncate(sample.iter().rposition(|byte| *byte == b'\n')? + 1);
     }
-    let mut likely = None;
+    let mut likely: Option<(String, RangeInclusive<u32>)> = None;
     for row in 1..=LAST_ROW {
         let below = RowsBelow::new(Cursor::new(sample.as_slice()), row, file);
         let told = Cursor::new(form.delimiter.map(told_before).unwrap_or_default());
@@ -69,14 +71,16 @@ fn header_row(text: Decoded, file: &Path, form: &ListForm) -> Option<u32> {
         if number_in_header(&header, None).is_some() {
             break;
         }
-        if names_a_phone(&header) {
-            return Some(row);
-        }
-        if !header.is_empty() && numbers >= ENOUGH {
-            likely = Some(row);
-        }
+        let known = likely.as_ref().map(|(known, rows)| (*known == header, *rows.start(), names_a_phone(known)));
+        likely = match known {
+            // What stood above it was blank.
+            Some((true, first, _)) => Some((header, first..=row)),
+            Some((false, _, true)) => break,
+            _ if names_a_phone(&header) || !header.is_empty() && numbers >= ENOUGH => Some((header, row..=row)),
+            _ => likely,
+        };
     }
-    likely
+    likely.map(|(_, rows)| rows)
 }
 
 impl ListPlace {
@@ -121,6 +125,7 @@ mod tests {
             ("Report,,\nMade by,Olena,2026\nТелефон,name,city\n0501234567,Ann,Kyiv\n0671234567,Bo,Lviv\n", Some(3)),
             ("Report,,\nMade by,Olena,2026\nnumber one,name,city\n0501234567,Ann,Kyiv\n0671234567,Bo,Lviv\n", Some(3)),
             ("phone,name\n+380501234567,Ann\n", None),
+            ("\n\nphone,name\n+380501234567,Ann\n", None),
             ("Report\nManager,Olena\nPhone,+380501234567\n", None),
             ("Report\n", None),
             ("", None),

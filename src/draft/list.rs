@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::DraftError;
-use crate::audience::{Chunk, Decoded, Reader, Settings, decode, find_list, parse, suggest};
+use crate::audience::{Chunk, Decoded, ListPlace, Reader, Settings, decode, find_list, parse, suggest};
 use crate::domain::{ListForm, Region, Row};
 use crate::finding::{Finding, quoted, rules};
 use crate::regular_file;
@@ -49,10 +49,22 @@ impl List {
     /// # Errors
     /// When it cannot be read, or no campaign can use it.
     pub fn read(path: &Path, form: &ListForm) -> Result<Self, DraftError> {
-        Self::understood(path, form).map_err(|error| match error {
-            DraftError::ListRefused(findings) => DraftError::ListRefused(with_place(findings, path, form)),
-            error => error,
-        })
+        match Self::understood(path, form) {
+            // A title above the numbers is taken for their header, and the header for a row without a number.
+            Ok(list) if list.invalid.is_some() && form.header_row.is_none() => {
+                match find_list(|| regular_file::open(path), path, form, None).filter(|place| place.sheet.is_none()) {
+                    None => Ok(list),
+                    Some(place) => {
+                        let what = format!("`{}` looks like a title above the headers", list.phone);
+                        let mut titled = Finding::new(&rules::RECIPIENTS_NO_HEADER, what);
+                        advise(&mut titled, &place);
+                        Err(DraftError::ListRefused(vec![titled]))
+                    }
+                }
+            }
+            Err(DraftError::ListRefused(findings)) => Err(DraftError::ListRefused(with_place(findings, path, form))),
+            understood => understood,
+        }
     }
 
     fn understood(path: &Path, form: &ListForm) -> Result<Self, DraftError> {
@@ -120,11 +132,16 @@ fn invalid(mut reader: Reader<impl Read>, region: Option<Region>) -> Option<Inva
 fn with_place(mut findings: Vec<Finding>, path: &Path, form: &ListForm) -> Vec<Finding> {
     let Some(first) = findings.first_mut() else { return findings };
     let Some(place) = find_list(|| regular_file::open(path), path, form, None) else { return findings };
+    advise(first, &place);
+    findings
+}
+
+/// Has a finding say by which options the list is read.
+fn advise(finding: &mut Finding, place: &ListPlace) {
     let sheet = place.sheet.as_ref().map(|sheet| format!("--sheet {}", quoted(sheet)));
     let row = (place.sheet.is_none() || place.header_row > 1).then(|| format!("--header-row {}", place.header_row));
     let options: Vec<String> = sheet.into_iter().chain(row).collect();
-    place.advise(first, &format!("add `{}`", options.join(" ")));
-    findings
+    place.advise(finding, &format!("add `{}`", options.join(" ")));
 }
 
 fn open(path: &Path, form: &ListForm) -> Result<Decoded, DraftError> {
@@ -177,6 +194,7 @@ mod tests {
             ("name,Телефон\nOlena,3,80501E+11\n", "last digits are lost"),
             ("Clients of spring;;\nphone;name;city\n+380501234567;Olena;Kyiv\n", "above the row that names"),
             ("Clients of spring\nphone,name\n+380501234567,Olena\n", "above the row that names"),
+            ("Spring,\n,all\nphone,name\n+380501234567,A\n+380501234568,B\n", "add `--header-row 3`"),
         ] {
             let refused = refused(text);
             assert!(refused.help.as_ref().unwrap().contains(said), "{text}: {refused:?}");

@@ -46,7 +46,7 @@ const OPENING: [(&str, &[&str], &str); 29] = [
     ("manifest/profile/load.rs", &["exists"], "the file of the profiles"),
     ("manifest/text_folders.rs", &["fs", "regular_file"], "a text that a person names as an argument"),
     ("notify/command.rs", &["fs"], "a test"),
-    ("report/effect/purchases.rs", &["fs", "regular_file"], "an argument of a person"),
+    ("report/effect/purchases.rs", &["regular_file"], "an argument of a person"),
     ("report/kept_results.rs", &["fs", "metadata"], "results that a run replaces, at a place that was judged"),
     ("report/results.rs", &["fs"], "results that are written, at a place that was judged"),
     (

@@ -250,8 +250,8 @@ proptest! {
         let input = Crumbs(Cursor::new(text.clone().into_bytes()), size);
         let written = Arc::new(Written::default());
         let mut passed = Vec::new();
-        let (file, form) = (Path::new("list.csv"), ListForm::default());
-        let source = Source { file, form: &form, region: None, has_keys: true, packed: None };
+        let (file, form) = (Path::new("list.csv"), &form());
+        let source = Source { file, form, region: None, has_keys: true, packed: None };
         let mut decoder = Text::new(input, text.as_bytes(), source, written).unwrap();
         let mut buffer = [0; 5];
         loop {
