@@ -9,7 +9,8 @@ use crate::support::{Answer, Gateway, Results, SandboxProcess, accepted, campaig
 
 /// The columns before the recipient's own.
 const COLUMNS: &str = "row,id,to,state,operation,msg_id,request_id,parts,gateway_status,reason,error,submitted_at,\
-                       updated_at,delivered_by,delivered_at,answer,run,delivered_at_is,read_by";
+                       updated_at,delivered_by,delivered_at,answer,run,delivered_at_is,read_by,message_run,\
+                       message_state";
 
 #[test]
 fn a_synchronous_row_ends_accepted_with_its_msg_id() {

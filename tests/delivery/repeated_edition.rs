@@ -50,7 +50,7 @@ fn skipped_row_has_the_identifiers_of_the_message_it_refers_to() {
     let [before, after] = [columns(&first, ids), columns(&second, ids)];
     assert_eq!(after[1..4], [before[2].clone(), before[0].clone(), before[1].clone()]);
     assert!(after.iter().all(|[id, msg_id, _]| !id.is_empty() && !msg_id.is_empty()), "{after:?}");
-    let header = "answer,run,message_run,message_state,phone,name";
+    let header = "run,delivered_at_is,read_by,message_run,message_state,phone,name";
     assert!(second.header.join(",").ends_with(header), "the new columns are the last before the list's own");
     // Each later run finds the run that sent the message.
     campaign().to(6).through(&gateway).rewrite(&sale);

@@ -61,7 +61,7 @@ fn a_live_gateway_needs_a_yes() {
     let gateway = Gateway::accepting();
     let sale = live(&gateway);
     for arguments in [&[][..], &["--json"], &["--limit", "1"], &["--rows", "2"]] {
-        sale.run(arguments).exits(2).says("--yes").says("recipients");
+        sale.run(arguments).exits(2).says("--yes").says("recipient");
     }
     sale.campaign(&["status"]).exits(0).says("no runs yet");
     sale.run(&["--dry-run"]).exits(0);

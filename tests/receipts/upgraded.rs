@@ -56,6 +56,6 @@ fn figures_of_the_version_before_are_made_again() {
     assert_eq!(channels["viber"]["counts"], json!({"accepted": 1, "read": 1}));
     folder.campaign(&["report", "combined@1", "--out", "report.html"]).exits(0);
     let results = folder.campaign(&["results", "chosen@1", "--out", "-"]).exits(0).stdout;
-    assert_eq!(results.matches(",failed,").count(), 5, "{results}");
+    assert_eq!(results.matches(",failed,pipeline,").count(), 5, "{results}");
     folder.campaign(&["ledger", "check"]).exits(0);
 }
