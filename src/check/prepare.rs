@@ -101,7 +101,7 @@ fn compile_texts(
         Ok(_) => Vec::new(),
         Err(_) => brief.tables.iter().map(|name| format!("`{name}`")).collect(),
     };
-    let names = Names { tables: tables.as_ref().map(Clone::clone).unwrap_or_default(), ..names };
+    let names = Names { tables: tables.clone().unwrap_or_default(), ..names };
     let condition = brief.condition.as_ref().map(|condition| compile_condition(condition, &names)).transpose();
     let arms = arms(brief, &names, load);
     // A table that cannot be read is told once, and not again where it is used.

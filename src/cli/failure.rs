@@ -232,10 +232,11 @@ fn explain(error: Error, options: &Options) -> Explanation {
             there.display()
         )),
         Error::TextChanged { run, began_at, people } => Explanation::wrong(format!(
-            "{} the message of {run} ({began_at:.0}), and since then the channels or their texts changed: they would get \
+            "{} {} the message of {run} ({began_at:.0}), and since then the channels or their texts changed: they would get \
              nothing of it. For another mailing give the campaign an `edition`, such as `edition: \"{{{{ today }}}}\"`; \
              to send the new text to the others alone, say `--accept-changes`",
-            format!("{} {}", domain::people(people), one_or(people, "has", "have"))
+            domain::people(people),
+            one_or(people, "has", "have")
         )),
         Error::NoGatewayNamed => Explanation::wrong(
             "`--yes` agrees to send, and no gateway is named to send through: write `gateway: NAME` into the campaign, or \

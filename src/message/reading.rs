@@ -66,8 +66,8 @@ fn question(condition: &[Token<'_>], source: &str) -> Option<Question> {
     let (first, last) = (condition.first()?, condition.last()?);
     let as_number = || {
         let [left, operator, right] = condition else { return None };
-        let numbers = [left, right].into_iter().filter(|side| side.kind == Kind::Number);
-        let number = &source[numbers.last()?.span.clone()];
+        let number = [right, left].into_iter().find(|side| side.kind == Kind::Number)?;
+        let number = &source[number.span.clone()];
         let [left_side, right_side] = [left, right].map(|side| match side.kind {
             Kind::Name(name) => {
                 let filter = if number.contains('.') { "float" } else { "int" };

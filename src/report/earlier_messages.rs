@@ -71,7 +71,7 @@ impl<'a> EarlierRuns<'a> {
             other.live && other.key.0 < run.key.0 && other.shares_recipients(run) && counts
         });
         runs.sort_by_key(|other| (!is_of_edition(other), Reverse(other.key)));
-        Ok((!runs.is_empty()).then(|| Self { ledger, runs, rows, copies, brief }))
+        Ok((!runs.is_empty()).then_some(Self { ledger, runs, rows, copies, brief }))
     }
 
     /// The messages, which are looked up while the list is read.

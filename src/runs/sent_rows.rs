@@ -184,9 +184,12 @@ fn earlier_rows(copies: &Copies, fates: &Fates) -> Option<(FrozenInputs, Vec<Ear
     (read == frozen.recipients_sha256).then_some((frozen, rows))
 }
 
+/// The hash of the text of each row that has a message, in the order of the rows.
+type RowTexts = Vec<(Row, TextHash)>;
+
 /// What the texts of an earlier run say to each row of the list as it is now, in the order of the rows, and the SHA-256 of the
 /// list; no texts if they do not fit the list.
-fn listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<Vec<(Row, TextHash)>>, String), Error> {
+fn listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<RowTexts>, String), Error> {
     let mut tee = Tee::new(BufReader::with_capacity(BUFFER, inputs.list()?), None::<Sink>);
     let texts = match compile_for_everybody(frozen, (&mut tee, inputs.list.place())) {
         Ok(prepared) => {

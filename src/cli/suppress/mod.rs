@@ -36,7 +36,7 @@ async fn add(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
     let ledger = context.ledger().await?;
     let warning = unknown_campaign(ledger.as_ref(), terms.campaign.as_deref()).await?;
     if let Some(warning) = &warning {
-        context.output.warning(&warning);
+        context.output.warning(warning);
     }
     let (new, additions) = runs::suppress(ledger.as_ref(), phone, &terms, Timestamp::now()).await?;
     let known = additions.known.first();
@@ -130,7 +130,7 @@ fn written<T>(result: Result<T, ListingError>) -> Result<Option<T>, Failure> {
 /// Warns if a list is wanted of a campaign that the ledger does not know.
 async fn warn_unknown(context: &Context, ledger: &dyn Ledger, args: &ListedArgs) -> Result<(), Failure> {
     if let Some(warning) = unknown_campaign(ledger, args.campaign.as_deref()).await? {
-        context.output.warning(&warning);
+        context.output.warning(warning);
     }
     Ok(())
 }

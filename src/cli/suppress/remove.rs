@@ -34,7 +34,7 @@ pub(super) async fn remove(context: &Context, args: &RemoveArgs) -> Result<(), F
 async fn warn(context: &Context, ledger: &dyn Ledger, terms: &OptOutTerms) -> Result<Vec<String>, Failure> {
     let warning = unknown_campaign(ledger, terms.campaign.as_deref()).await?;
     if let Some(warning) = &warning {
-        context.output.warning(&warning);
+        context.output.warning(warning);
     }
     Ok(warning.into_iter().collect())
 }
