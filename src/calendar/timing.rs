@@ -1,5 +1,6 @@
 //! The local times of a schedule, as they are written: `at`, `every`, `cron`.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use croner::Cron;
@@ -8,6 +9,7 @@ use jiff::ToSpan as _;
 use jiff::civil::{DateTime, date};
 
 use super::every;
+use super::misordered::help_for_misordered;
 
 /// Local times, on whatever clock.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +29,7 @@ pub struct NoTiming {
     /// What is wrong, to stand behind the key and its value.
     pub why: String,
     /// What to write.
-    pub help: &'static str,
+    pub help: Cow<'static, str>,
 }
 
 const AT: &str = "write a date and a time, as in `2026-12-01 10:00`";
@@ -40,7 +42,7 @@ impl Timing {
     /// # Errors
     /// When it is none, or has seconds or a zone of its own.
     pub fn at(text: &str) -> Result<Self, NoTiming> {
-        let no = |why: &str| NoTiming { why: why.to_owned(), help: AT };
+        let no = |why: &str| NoTiming { why: why.to_owned(), help: AT.into() };
         let formats = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"];
         let read = formats.iter().find_map(|format| DateTime::strptime(format, text).ok());
         match read {
@@ -49,7 +51,12 @@ impl Timing {
             None if text.parse::<jiff::Timestamp>().is_ok() => {
                 Err(no("has an offset of its own, and the times of a campaign are those of its `timezone`"))
             }
-            None => Err(no("is no date and time that there is")),
+            None => Err(match help_for_misordered(text) {
+                Some(help) => {
+                    NoTiming { why: "is no date and time in the order that is read".to_owned(), help: help.into() }
+                }
+                None => no("is no date and time that there is"),
+            }),
         }
     }
 
@@ -58,7 +65,7 @@ impl Timing {
     /// # Errors
     /// When they are no such words.
     pub fn every(text: &str) -> Result<Self, NoTiming> {
-        let no = |why| NoTiming { why, help: every::HELP };
+        let no = |why| NoTiming { why, help: every::HELP.into() };
         let pattern = every::pattern(text).map_err(no)?;
         Self::pattern(&pattern).map_err(no)
     }
@@ -68,7 +75,7 @@ impl Timing {
     /// # Errors
     /// When it has other fields, or no moment ever fits.
     pub fn cron(text: &str) -> Result<Self, NoTiming> {
-        let no = |why: String| NoTiming { why, help: CRON };
+        let no = |why: String| NoTiming { why, help: CRON.into() };
         match text.split_whitespace().count() {
             5 => Self::pattern(text).map_err(no),
             1 => Err(no("is no line of five fields".to_owned())),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::recipe::Recipe;
+use super::rules;
 use crate::audience::{NamedColumns, Reader, RefusedList, Settings};
 use crate::domain::Text;
 use crate::finding::{Finding, rules as finding_rules};
@@ -63,8 +64,11 @@ pub fn prepare<R: Read>(
     let compiled = compile_texts(brief, columns.as_ref(), today, texts.load);
     let problems = compiled.as_ref().err().into_iter().flatten().cloned();
     findings.extend(problems.map(|problem| finding(problem, texts.places)));
+    let orders = number_orders(brief, columns.as_ref(), compiled.as_ref().ok(), texts.places);
+    let fails = !orders.is_empty();
+    findings.extend(orders);
     match (reader, compiled) {
-        (Some(reader), Ok(CompiledTexts { arms, edition, tables, condition })) => {
+        (Some(reader), Ok(CompiledTexts { arms, edition, tables, condition })) if !fails => {
             let (allotment, phones) = (brief.allotment(), reader.header().phones().clone());
             let (region, places) = (brief.region, texts.places.cloned());
             let recipe = Recipe { arms, allotment, condition, tables, phones, region, places };
@@ -72,6 +76,23 @@ pub fn prepare<R: Read>(
         }
         (reader, _) => Err(Unprepared { findings, has_rows: reader.is_some() }),
     }
+}
+
+/// The comparisons of texts that fail with every row.
+///
+/// A run that began with such a text goes on: its other rows are sent, and its places are not known.
+fn number_orders(
+    brief: &Brief,
+    columns: Option<&NamedColumns>,
+    compiled: Option<&CompiledTexts>,
+    places: Option<&Places>,
+) -> Vec<Finding> {
+    let Some(places) = places else { return Vec::new() };
+    let includes = compiled.into_iter().flat_map(|texts| texts.arms.iter().flat_map(Messages::includes));
+    let includes = includes.filter(|(name, _)| !Table::is_source(name));
+    let included = includes.map(|(name, source)| Text { name: name.clone(), source: source.clone() });
+    let problems = rules::number_orders(brief, columns.map(|columns| columns.names.as_slice()), included);
+    problems.into_iter().map(|problem| finding(problem, Some(places))).collect()
 }
 
 /// The texts of a campaign, compiled.
@@ -160,8 +181,10 @@ pub fn edition(brief: &Brief, today: &str) -> Option<String> {
 /// What is wrong with the texts of a campaign whose list cannot be read, whatever columns it has.
 #[must_use]
 pub fn text_problems(brief: &Brief, texts: Texts<'_>, today: &str) -> Vec<Finding> {
-    let problems = compile_texts(brief, None, today, texts.load).err().unwrap_or_default();
-    problems.into_iter().map(|problem| finding(problem, texts.places)).collect()
+    let compiled = compile_texts(brief, None, today, texts.load);
+    let orders = number_orders(brief, None, compiled.as_ref().ok(), texts.places);
+    let problems = compiled.err().unwrap_or_default();
+    problems.into_iter().map(|problem| finding(problem, texts.places)).chain(orders).collect()
 }
 
 /// What a campaign says about its list.

@@ -379,6 +379,9 @@ impl Tally {
         let mut findings: Vec<Finding> = rules::duplicate_number(brief, self.repeated).into_iter().collect();
         findings.extend(rules::too_many_invalid(brief, &survey));
         findings.extend(rules::nobody_meant(brief, &survey));
+        if findings.is_empty() {
+            findings = rules::of_failing_texts(brief, &survey);
+        }
         if findings.is_empty() { Ok(survey) } else { Err(findings) }
     }
 }

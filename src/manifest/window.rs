@@ -13,7 +13,7 @@ use super::keys::WINDOW;
 use super::profile::Profile;
 use super::report::Report;
 use super::section::Section;
-use crate::calendar::{Days, Hours, Occurrence, Window, Windows};
+use crate::calendar::{Days, Hours, Occurrence, Window, Windows, help_for_misordered};
 use crate::finding::{Finding, rules};
 
 const HOURS: &str = "write hours such as `09:00-20:00`; `22:00-06:00` goes over midnight";
@@ -204,10 +204,12 @@ fn whole(section: Section<'_>, columns: Columns, report: &mut Report) -> Option<
     };
     let items = section.value("except").and_then(|node| node.items()).unwrap_or_default();
     let dates = items.iter().map(|item| {
-        let date = Date::strptime("%Y-%m-%d", item.scalar()?.text.trim()).ok();
+        let text = item.scalar()?.text.trim();
+        let date = Date::strptime("%Y-%m-%d", text).ok();
         if date.is_none() {
-            let finding = Finding::new(&rules::WINDOW, "`except` names a date that there is not");
-            report.at(&item.span, finding.help("write dates such as `2026-12-25`"));
+            let finding = Finding::new(&rules::WINDOW, format!("`except` names a date that there is not: `{text}`"));
+            let form = "write dates such as `2026-12-25`";
+            report.at(&item.span, finding.help(help_for_misordered(text).unwrap_or_else(|| form.to_owned())));
         }
         date
     });

@@ -8,8 +8,9 @@ use super::lex::{Kind, tokens};
 use super::metered_text::key;
 use super::names::{Meaning, Names, Reach};
 use super::problem::TextProblem;
-use super::reading::{Asked, Question, simple_questions};
+use super::reading::{Asked, Question, remedy_of_number, simple_questions};
 use super::render::{Invalid, fill, invalid_in};
+use super::slips::Slips;
 use crate::domain::{Row, Text};
 use crate::finding::rules;
 
@@ -46,7 +47,7 @@ pub fn compile_condition(expression: &Text, names: &Names) -> Result<Condition, 
     }
     let mut load = |_: &str| Err("a condition stands alone".to_owned());
     let compiled = Compilation::of(&[&whole], names, Reach::Recipient, &mut load);
-    let misread: Vec<TextProblem> = misreadings(&whole, names);
+    let misread: Vec<TextProblem> = misreadings(&whole, names, compiled.is_err());
     match compiled {
         Ok(compiled) if misread.is_empty() => {
             let (context, cells) = (context(names, &compiled.needs), Cells::of(names, &compiled.needs));
@@ -55,7 +56,7 @@ pub fn compile_condition(expression: &Text, names: &Names) -> Result<Condition, 
         // What is wrong with the vars is told with the texts.
         compiled => {
             let problems = compiled.err().unwrap_or_default().into_iter().filter(|problem| problem.text == *name);
-            Err(problems.chain(misread).map(|problem| in_expression(problem, source)).collect())
+            Err(problems.map(without_braces).chain(misread).map(|problem| in_expression(problem, source)).collect())
         }
     }
 }
@@ -106,8 +107,12 @@ fn is_one_expression(whole: &str) -> bool {
 }
 
 /// Where the condition takes a cell for something else than a text, so that it would mean everybody or nobody.
-fn misreadings(whole: &Text, names: &Names) -> Vec<TextProblem> {
-    let tokens = tokens(&whole.source);
+///
+/// If tera does not read the condition, what its author seems to mean is judged.
+fn misreadings(whole: &Text, names: &Names, is_wrong: bool) -> Vec<TextProblem> {
+    let slips = if is_wrong { Slips::of(&whole.source, names) } else { Slips::default() };
+    let corrected = slips.corrected(&whole.source);
+    let tokens = tokens(&corrected);
     let [_, expression @ .., _] = tokens.as_slice() else { return Vec::new() };
     let is_column = |question: &Question| {
         matches!(names.meanings(&question.name, Reach::Recipient).as_slice(), [Meaning::Column(_)])
@@ -126,12 +131,29 @@ fn misreadings(whole: &Text, names: &Names) -> Vec<TextProblem> {
                 format!("write `{name} == \"{word}\"`, with the text as it stands in the list"),
             ),
             Asked::IsNumber(written) => {
-                (format!("`{name}` is text and is compared with a number"), format!("write `{written}`"))
+                (format!("`{name}` is text and is compared with a number"), remedy_of_number(&name, &written))
             }
         };
+        let span = slips.original(span.start)..slips.original(span.end);
         Some(TextProblem::new(&whole.name, &whole.source, span, &rules::CONDITION, message).help(help))
     };
-    simple_questions(expression, &whole.source).into_iter().filter(is_column).filter_map(problem).collect()
+    simple_questions(expression, &corrected).into_iter().filter(is_column).filter_map(problem).collect()
+}
+
+/// The problem in words for an expression that has no braces of its own.
+fn without_braces(problem: TextProblem) -> TextProblem {
+    if *problem.rule != rules::TEXT_SYNTAX {
+        return problem;
+    }
+    let message = problem.message.replace("; expected `}}`", "");
+    let help = match problem.help {
+        Some(help) if help.contains("close it with") => {
+            Some("write `==` to compare, and `and` or `or` between two conditions".to_owned())
+        }
+        help => help,
+    };
+    let of = problem.text.rsplit('.').next().unwrap_or_default();
+    TextProblem { message: format!("{message} in `{of}`"), help, ..problem }
 }
 
 /// The problem of what stands between the braces, at its place in the expression alone.
@@ -192,6 +214,23 @@ mod tests {
     }
 
     #[test]
+    fn condition_in_sql_names_each_remedy_at_once() {
+        let problems = compiled("first_name = 'Оля' AND code > 100 AND Note IS NOT NULL").err().unwrap_or_default();
+        let told: Vec<String> = problems
+            .iter()
+            .map(|problem| format!("{} {}", problem.message, problem.help.as_deref().unwrap_or("")))
+            .collect();
+        let expected =
+            ["`=` does not compare in `where`", "`AND` is no operator", "write `!= ''`", "`code | int > 100`"];
+        for (told, expected) in told.iter().zip(expected) {
+            assert!(told.contains(expected), "{told}: no {expected}");
+        }
+        assert_eq!(told.len(), expected.len(), "{told:?}");
+        let places: Vec<usize> = problems.iter().map(|problem| problem.column).collect();
+        assert_eq!(places, [12, 20, 40, 24]);
+    }
+
+    #[test]
     fn what_is_wrong_with_an_expression_is_told_at_its_place() {
         let table = [
             ("cod == 'x'", "unknown-variable", 1, "did you mean `code`?"),
@@ -204,6 +243,8 @@ mod tests {
             ("code == true", "condition", 1, "code == \"true\""),
             ("code > 5", "condition", 1, "code | int"),
             ("5 <= code", "condition", 1, "code | int"),
+            ("code = 'x'", "text-syntax", 6, "write `==`, as in `code == 'x'`"),
+            ("code 'x'", "text-syntax", 6, "write `==` to compare"),
         ];
         for (expression, rule, column, help) in table {
             let problems = compiled(expression).err().unwrap_or_default();

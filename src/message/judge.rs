@@ -5,6 +5,7 @@
 
 use crate::finding::{Rule, did_you_mean, list_all, rules};
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 
 use super::engine::{MAX_BYTES, MAX_STEPS};
 use super::library::{Analysis, Library};
@@ -94,6 +95,12 @@ impl<'j> Judge<'j> {
             }
             if let Some(Complaint { rule, message, help }) = self.wrong(&event.what, &scopes, &asked) {
                 let Analysis { text, .. } = analysis;
+                let help = match help {
+                    Some(help) if rule == &rules::UNKNOWN_VARIABLE && is_compared(&text.source, &event.span) => {
+                        Some(in_quotes(&text.source[event.span.clone()], help))
+                    }
+                    help => help,
+                };
                 let problem = TextProblem::new(&text.name, &text.source, event.span.clone(), rule, message);
                 self.problems.push(problem.help(help));
             }
@@ -268,6 +275,18 @@ pub(super) fn wrong_vars(names: &Names, reach: Reach) -> Vec<TextProblem> {
             .then(|| new(&rules::TEXT_TOO_LONG, format!("the var `{name}` is longer than {MAX_BYTES} bytes")))
     };
     names.vars.iter().filter_map(problem).collect()
+}
+
+/// Whether the name at those bytes stands behind `==` or `!=`, as a word does that is meant as a text.
+fn is_compared(source: &str, span: &Range<usize>) -> bool {
+    let before = source[..span.start].trim_end();
+    ["==", "!="].iter().any(|sign| before.ends_with(sign))
+}
+
+/// What to do about a name that is not known and is compared; `help` says which names are near.
+fn in_quotes(name: &str, help: String) -> String {
+    let quotes = format!("write `'{name}'`, in quotes, if the text `{name}` is meant");
+    if help.starts_with("known here") { format!("{quotes}; {help}") } else { format!("{help} Or {quotes}") }
 }
 
 fn asked_name(event: &Event) -> Option<&str> {

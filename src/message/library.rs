@@ -13,6 +13,7 @@ use super::lex::tokens;
 use super::names::Names;
 use super::outline::{Event, Outline, What};
 use super::problem::TextProblem;
+use super::slips::{Slip, Slips};
 use super::words;
 use crate::domain::Text;
 use crate::finding::{Rule, did_you_mean, rules};
@@ -29,6 +30,11 @@ const BYTES_PER_STEP: usize = 64;
 
 /// The most bytes in which tera may repeat a source: once for each name of a text, filter, test or function in it.
 const MAX_REPEATED: usize = 8 << 20;
+
+/// What other languages call the function that gives the day.
+const CLOCKS: [&str; 9] =
+    ["now", "date", "today", "curdate", "current_date", "current_timestamp", "getdate", "datetime", "time"];
+const OF_TODAY: &str = "write `{{ today }}` for the day of the run, or `{{ today | date }}` for the day in words";
 
 /// Finds a text by the name in `include` or `extends`, or says why it cannot.
 pub(super) type Load<'l> = dyn FnMut(&str) -> Result<String, String> + 'l;
@@ -88,8 +94,8 @@ impl<'l> Library<'l> {
     fn read_within(&mut self, text: &Text, chain: &mut Vec<String>) -> Option<Analysis> {
         let outline = match read_alone(text, self.names) {
             Ok(outline) => outline,
-            Err(problem) => {
-                self.problems.push(*problem);
+            Err(problems) => {
+                self.problems.extend(problems);
                 return None;
             }
         };
@@ -172,33 +178,65 @@ impl<'l> Library<'l> {
 }
 
 /// Reads a text by itself.
-fn read_alone(text: &Text, names: &Names) -> Result<Outline, Box<TextProblem>> {
+fn read_alone(text: &Text, names: &Names) -> Result<Outline, Vec<TextProblem>> {
     let problem = |span, rule, message: String| TextProblem::new(&text.name, &text.source, span, rule, message);
     if text.source.len() > MAX_SOURCE {
         let message = format!("the text has {} bytes; at most {MAX_SOURCE} are read", text.source.len());
-        return Err(Box::new(problem(0..0, &rules::TEXT_TOO_LONG, message)));
+        return Err(vec![problem(0..0, &rules::TEXT_TOO_LONG, message)]);
     }
     let outline = Outline::of(&tokens(&text.source));
     if outline.elifs > MAX_ELIFS || outline.block_depth > MAX_BLOCK_DEPTH {
         let message =
             format!("the text has more than {MAX_ELIFS} `elif`, or more than {MAX_BLOCK_DEPTH} blocks in each other");
-        return Err(Box::new(problem(0..0, &rules::TEXT_TOO_LONG, message)));
+        return Err(vec![problem(0..0, &rules::TEXT_TOO_LONG, message)]);
     }
     let named = |event: &&Event| {
         matches!(event.what, What::Include(_) | What::Extends(_) | What::Filter(_) | What::Test(_) | What::Function(_))
     };
     if outline.events.iter().filter(named).count() * text.source.len() > MAX_REPEATED {
         let message = format!("the text has too many tags for its {} bytes", text.source.len());
-        return Err(Box::new(problem(0..0, &rules::TEXT_TOO_LONG, message)));
+        return Err(vec![problem(0..0, &rules::TEXT_TOO_LONG, message)]);
     }
     // Other errors are about names, which are judged against more than tera knows.
-    if let Err(error) = Tera::new().add_raw_template(&text.name, &text.source)
-        && let ErrorKind::SyntaxError(report) = error.kind()
-    {
-        let (message, help) = words::syntax(report, &text.source, names);
-        return Err(Box::new(problem(words::span(report), &rules::TEXT_SYNTAX, message).help(help)));
+    match wrong_grammar(&text.name, &text.source, names) {
+        None => Ok(outline),
+        Some(wrong) => Err(grammar_problems(text, names, wrong)),
     }
-    Ok(outline)
+}
+
+/// The first mistake in the grammar of a source: its bytes, what is wrong, and what to do.
+struct WrongGrammar {
+    span: Range<usize>,
+    message: String,
+    help: Option<String>,
+}
+
+fn wrong_grammar(name: &str, source: &str, names: &Names) -> Option<WrongGrammar> {
+    let error = Tera::new().add_raw_template(name, source).err()?;
+    let ErrorKind::SyntaxError(report) = error.kind() else { return None };
+    let (message, help) = words::syntax(report, source, names);
+    Some(WrongGrammar { span: words::span(report), message, help })
+}
+
+/// The mistakes in the grammar of a text: all slips, and the first other one.
+fn grammar_problems(text: &Text, names: &Names, first: WrongGrammar) -> Vec<TextProblem> {
+    let slips = Slips::of(&text.source, names);
+    let rest = if slips.slips.is_empty() {
+        Some(first)
+    } else {
+        let place = |wrong: WrongGrammar| {
+            let span = slips.original(wrong.span.start)..slips.original(wrong.span.end);
+            WrongGrammar { span, ..wrong }
+        };
+        wrong_grammar(&text.name, &slips.corrected(&text.source), names).map(place)
+    };
+    let rest = rest.filter(|wrong| !slips.stand_at(&wrong.span));
+    let slips = slips.slips.into_iter().map(|Slip { span, message, help }| (span, message, Some(help)));
+    let rest = rest.map(|WrongGrammar { span, message, help }| (span, message, help));
+    let problem = |(span, message, help): (Range<usize>, String, Option<String>)| {
+        TextProblem::new(&text.name, &text.source, span, &rules::TEXT_SYNTAX, message).help(help)
+    };
+    slips.chain(rest).map(problem).collect()
 }
 
 /// What a text asks of the language that messages do not have.
@@ -211,7 +249,9 @@ fn unsupported(text: &Text, event: &Event) -> Option<TextProblem> {
             .copied()
             .filter(|known| known.len() > 3 && name.starts_with(known))
             .max_by_key(|known| known.len());
+        let is_clock = kind == "function" && CLOCKS.contains(&name.to_lowercase().as_str());
         let help = match did_you_mean(name, known.iter().copied()).or(longer) {
+            _ if is_clock => OF_TODAY.to_owned(),
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}", known.join(", ")),
         };

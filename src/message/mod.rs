@@ -38,6 +38,7 @@ mod refused;
 mod regional;
 mod render;
 mod segments;
+mod slips;
 mod table;
 mod unclosed;
 mod words;
@@ -51,6 +52,10 @@ pub use messages::Messages;
 pub use names::Names;
 pub use notice::{Notice, fill_notice};
 pub use problem::TextProblem;
-pub use reading::{Asked, FilterCall, Question, filter_calls, looped_names, problem_at, questions, said};
+pub use reading::{
+    Asked, FilterCall, Question, filter_calls, looped_names, number_orders, problem_at, questions, remedy_of_number,
+    said,
+};
 pub use render::{Invalid, Renderer};
+pub use slips::{cyrillic_lookalike, latin_lookalike};
 pub use table::{Table, load_tables};

@@ -61,6 +61,22 @@ pub(super) fn simple_questions(condition: &[Token<'_>], source: &str) -> Vec<Que
     asked.filter(|question| question.asked != Asked::Whether || named(&question.name) == 1).collect()
 }
 
+/// What to write where a name is compared with a number; `written` is the comparison of numbers.
+#[must_use]
+pub fn remedy_of_number(name: &str, written: &str) -> String {
+    format!("write `{written}`, or `{name} and {written}` if some of its cells are empty")
+}
+
+/// The comparisons of a text by which a name is more or less than a number: no cell is a number, so each of them fails.
+#[must_use]
+pub fn number_orders(text: &Text) -> Vec<Question> {
+    let is_order = |question: &Question| {
+        let written = &text.source[question.span.clone()];
+        matches!(question.asked, Asked::IsNumber(_)) && written.contains(['<', '>'])
+    };
+    questions(text).into_iter().filter(is_order).collect()
+}
+
 /// The question that a condition without `and`, `or` and `not` asks, if it is a simple one.
 fn question(condition: &[Token<'_>], source: &str) -> Option<Question> {
     let (first, last) = (condition.first()?, condition.last()?);

@@ -95,16 +95,7 @@ pub(super) fn findings_of(inputs: &Inputs, list: Option<&ListSurvey>, start: Run
     findings.extend(profile.map(|profile| promised_receipts(&inputs.campaign, profile)).unwrap_or_default());
     match list {
         Some(list) => {
-            let invalid = invalid_rows(&list.survey);
-            // A comparison that fails with rows is reported with them, and not a second time by itself.
-            let starts = |finding: &Finding| {
-                finding.place.as_ref().map(|place| (place.source.path().to_owned(), place.span.start))
-            };
-            let failing: Vec<_> = invalid.iter().filter_map(starts).collect();
-            findings.retain(|finding| {
-                finding.rule.id != "cell-is-text" || !starts(finding).is_some_and(|at| failing.contains(&at))
-            });
-            findings.extend(invalid);
+            findings.extend(invalid_rows(&list.survey));
             findings.extend(no_messages(&list.survey, &inputs.campaign.brief));
             findings.extend(list.form.as_deref().map(|form| list_form(&inputs.campaign.recipients, form)));
             findings.extend(list.warnings(inputs, start));

@@ -16,20 +16,36 @@ fn comparison_of_text_names_column_rows_place_and_remedy() {
     let sale = campaign().with_list(&list()).channels(&channel).write();
     let told = sale.campaign(&["check", "sale.yaml", "--json"]).json();
     let findings = told["findings"].as_array().expect("findings");
-    // That no row gets a message is the consequence, and stands beside the cause.
-    let causes: Vec<_> = findings.iter().filter(|finding| finding["rule"] != "no-messages").collect();
-    let [finding] = causes.as_slice() else { panic!("one cause, one finding: {told:#}") };
-    assert_eq!(finding["rule"], "invalid-row");
-    let expected = "rows 2, 3, 4 and 5 are invalid: the cell of `discount` is text and is compared with a number";
-    assert_eq!(finding["message"], expected);
-    assert_eq!(finding["help"], "write `discount | int > 0`");
+    let of_rows: Vec<_> = findings.iter().filter(|finding| finding["severity"] != "note").collect();
+    let [finding] = of_rows.as_slice() else { panic!("one cause, one finding: {told:#}") };
+    assert_eq!((&finding["rule"], &finding["severity"]), (&"text-fails".into(), &"error".into()));
+    assert_eq!(finding["message"], "the cell of `discount` is text and is compared with a number");
+    let help = "write `discount | int > 0`, or `discount and discount | int > 0` if some of its cells are empty";
+    assert_eq!(finding["help"], help);
     let line = std::fs::read_to_string(sale.path("sale.yaml")).expect("a file");
     let (at, text) = line.lines().enumerate().find(|(_, line)| line.contains("discount > 0")).expect("the line");
     assert_eq!(finding["line"], at + 1);
     assert_eq!(finding["column"], text.find("discount > 0").expect("the place") + 1);
     let place = format!("sale.yaml:{}:{}", at + 1, text.find("discount > 0").expect("the place") + 1);
-    let summary = sale.campaign(&["check", "sale.yaml"]).stdout;
-    assert!(summary.contains(&place), "no {place} in {summary}");
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(2).told();
+    assert!(told.contains(&place), "no {place} in {told}");
+}
+
+#[test]
+fn text_that_fails_with_every_row_is_an_error_and_sends_nothing() {
+    let list = format!("phone,name,sum\n{},Olena,\"1 250,50\"\n{},Taras,\"90,00\"\n", phone(2), phone(3));
+    let channel = "  - sms: { signature: OlenaCo, message: \"{% if sum | float > 5 %}{{ name }}{% endif %}!\" }";
+    let sale = campaign().with_list(&list).channels(channel).write();
+    let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
+    let finding = &told["findings"][0];
+    assert_eq!((&finding["rule"], &finding["severity"]), (&"text-fails".into(), &"error".into()));
+    let expected = "rows 2 and 3 are invalid: the cell of `sum` has a comma or blanks in its number";
+    assert_eq!(finding["message"], expected);
+    assert!(finding["help"].as_str().is_some_and(|help| help.contains("`1250.50` instead of `1 250,50`")), "{told:#}");
+    sale.campaign(&["run", "sale.yaml", "--no-wait"]).exits(2);
+    // One row that the text can be filled with is enough.
+    sale.write("sale.csv", &format!("{list}{},Maria,2000\n", phone(4)));
+    sale.campaign(&["check", "sale.yaml"]).exits(0);
 }
 
 #[test]

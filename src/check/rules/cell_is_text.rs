@@ -1,8 +1,10 @@
 //! A condition that takes the text of a cell for something else.
 
-use crate::domain::Text;
-use crate::finding::{Finding, Rule};
-use crate::message::{Asked, TextProblem, problem_at, questions};
+use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved};
+use crate::domain::{Stage, Text};
+use crate::finding::{Finding, Rule, rules};
+use crate::manifest::Brief;
+use crate::message::{Asked, Question, TextProblem, number_orders, problem_at, questions, remedy_of_number};
 
 pub(super) static RULE: Rule = Rule::warning(
     "cell-is-text",
@@ -17,8 +19,9 @@ const MEANT: [(&str, &str); 6] =
 
 /// The comparisons of a text that no cell passes; `is_column` tells which names are columns.
 pub(super) fn judge(text: &Text, is_column: impl Fn(&str) -> bool) -> Vec<TextProblem> {
-    let asked = questions(text).into_iter().filter(|question| is_column(&question.name));
-    let problem = |question: crate::message::Question| {
+    let fails = number_orders(text);
+    let asked = questions(text).into_iter().filter(|question| is_column(&question.name) && !fails.contains(question));
+    let problem = |question: Question| {
         let name = &question.name;
         let (message, help) = match question.asked {
             Asked::IsBool(word) => (
@@ -26,13 +29,53 @@ pub(super) fn judge(text: &Text, is_column: impl Fn(&str) -> bool) -> Vec<TextPr
                 format!("write `{name} == '{word}'`, with the text as it stands in the list"),
             ),
             Asked::IsNumber(written) => {
-                (format!("`{name}` is never a number: a cell is text"), format!("write `{written}`"))
+                (format!("`{name}` is never a number: a cell is text"), remedy_of_number(name, &written))
             }
             Asked::Whether | Asked::IsText(_) => return None,
         };
         Some(problem_at(text, question.span, &RULE, message, &help))
     };
     asked.filter_map(problem).collect()
+}
+
+/// The comparisons by which texts take a cell for more or less than a number: each of them fails with every row.
+///
+/// `columns` are the names that texts have for columns, if they are known; `included` are the texts that others include.
+pub(in crate::check) fn orders(
+    brief: &Brief,
+    columns: Option<&[String]>,
+    included: impl Iterator<Item = Text>,
+) -> Vec<TextProblem> {
+    let constants = brief.constants();
+    let texts =
+        brief.contents().flat_map(|content| &content.stages).flat_map(Stage::texts).map(|(_, text)| text.clone());
+    let mut problems: Vec<TextProblem> = Vec::new();
+    for text in texts.chain(included).filter(|text| !Text::is_stand_in(&text.name)) {
+        let is_column = |name: &str| {
+            columns.is_none_or(|columns| columns.iter().any(|column| column == name))
+                && may_be_column(&text, &constants, name)
+        };
+        for Question { name, asked, span } in number_orders(&text) {
+            let Asked::IsNumber(written) = asked else { continue };
+            if !is_column(&name) {
+                continue;
+            }
+            let message = format!("the cell of `{name}` is text and is compared with a number");
+            let help = remedy_of_number(&name, &written);
+            let problem = problem_at(&text, span, &rules::TEXT_FAILS, message, &help);
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+    }
+    problems
+}
+
+/// Whether a name of a text may be a column: neither a constant, nor set by the text, nor a name of ours.
+pub(super) fn may_be_column(text: &Text, constants: &[&str], name: &str) -> bool {
+    let sets = ["set", "set_global", "for"].iter().any(|word| text.source.contains(&format!("{word} {name}")));
+    let is_ours = is_reserved(name) || OF_ROW.contains(&name) || OF_CAMPAIGN.contains(&name);
+    !sets && !is_ours && !constants.contains(&name)
 }
 
 /// What rows say of a condition that asks whether a cell is something.
@@ -48,4 +91,24 @@ pub(super) fn nearly(name: &str, asked: &str, example: &str, rows: &str) -> Find
     let message = format!("no row has `{asked}` in `{name}`, but `{example}` stands in {rows}");
     let help = format!("write it as it stands in the list: `{{% if {name} == '{example}' %}}`, or mend the list");
     Finding::new(&RULE, message).help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_compared_by_order_is_left_to_the_error() {
+        let told = |source: &str| -> Vec<String> {
+            let text = Text { name: "t".into(), source: source.into() };
+            judge(&text, |name| name == "points").into_iter().map(|problem| problem.help.unwrap_or_default()).collect()
+        };
+        for silent in
+            ["{% if points > 5 %}x{% endif %}", "{% if points | int == 5 %}x{% endif %}", "{% if n == 5 %}x{% endif %}"]
+        {
+            assert_eq!(told(silent), [""; 0], "{silent}");
+        }
+        let expected = "write `points | int == 5`, or `points and points | int == 5` if some of its cells are empty";
+        assert_eq!(told("{% if points == 5 %}x{% endif %}"), [expected]);
+    }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::rows;
-use crate::check::Survey;
-use crate::finding::{Finding, Rule};
+use crate::check::{FILTERED, Survey};
+use crate::finding::{Finding, Rule, rules};
 use crate::ledger::{LeftOut, State};
+use crate::manifest::Brief;
 
 pub(super) static RULE: Rule = Rule::warning(
     "invalid-row",
@@ -19,6 +20,25 @@ pub(super) static RULE: Rule = Rule::warning(
 #[must_use]
 pub fn invalid_rows(survey: &Survey) -> Vec<Finding> {
     of(&survey.left_out, &survey.failing)
+}
+
+/// The invalid rows as errors, if a text fails with every row that is meant, so that nobody gets a message.
+///
+/// One row alone says nothing of a text.
+pub(in crate::check) fn of_failing_texts(brief: &Brief, survey: &Survey) -> Vec<Finding> {
+    let sets = || survey.left_out.sets().filter(|(_, _, rows)| !rows.is_empty());
+    let filtered = sets().filter(|(state, reason, _)| (*state, *reason) == (State::Skipped, FILTERED));
+    let filtered: u64 = filtered.map(|(_, _, rows)| rows.len()).sum();
+    let invalid = survey.left_out.count(State::Invalid);
+    let is_of_text = |reason: &str| survey.failing.contains_key(reason);
+    let all_fail = sets().all(|(state, reason, _)| state != State::Invalid || is_of_text(reason));
+    let are_too_many = brief.max_invalid.is_exceeded_by(invalid, invalid);
+    if invalid < 2 || invalid + filtered < survey.recipients || !all_fail || !are_too_many {
+        return Vec::new();
+    }
+    let error =
+        |finding: Finding| Finding { rule: &rules::TEXT_FAILS, severity: rules::TEXT_FAILS.severity, ..finding };
+    invalid_rows(survey).into_iter().map(error).collect()
 }
 
 fn of(left_out: &LeftOut, failing: &BTreeMap<String, Finding>) -> Vec<Finding> {

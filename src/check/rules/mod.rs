@@ -78,6 +78,7 @@ use crate::finding::{Finding, Rule, rules};
 use crate::manifest::{Campaign, Profile};
 
 pub(super) use balance_too_low::judge as balance_too_low;
+pub(super) use cell_is_text::orders as number_orders;
 pub use changed_row::changed_rows;
 pub use costly_character::costly_characters;
 pub(super) use duplicate_number::judge as duplicate_number;
@@ -85,6 +86,7 @@ pub use empty_cell::empty_cells;
 pub(super) use empty_greeting::is_shown as has_hole;
 pub(super) use insecure_link::is_one as is_insecure_link;
 pub use invalid_row::invalid_rows;
+pub(super) use invalid_row::of_failing_texts;
 pub use inverted_zone::inverted_zones;
 pub use key_refused::RULE as KEY_REFUSED;
 pub(super) use key_refused::judge as key_refused;

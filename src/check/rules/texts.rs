@@ -8,7 +8,6 @@ use super::{
     url_escape,
 };
 use crate::check::prepare::finding;
-use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved};
 use crate::domain::{Content, Stage, Text};
 use crate::finding::Finding;
 use crate::manifest::{Campaign, Variant};
@@ -99,11 +98,7 @@ fn without_place(problem: TextProblem) -> Finding {
 }
 
 fn judged(text: &Text, constants: &[&str]) -> Vec<TextProblem> {
-    let set =
-        |name: &str| ["set", "set_global", "for"].iter().any(|word| text.source.contains(&format!("{word} {name}")));
-    let ours = |name: &str| is_reserved(name) || OF_ROW.contains(&name) || OF_CAMPAIGN.contains(&name);
-    let is_column = |name: &str| !set(name) && !ours(name) && !constants.contains(&name);
     let mut problems: Vec<TextProblem> = OF_WORDS.into_iter().flat_map(|judge| judge(text)).collect();
-    problems.extend(cell_is_text::judge(text, is_column));
+    problems.extend(cell_is_text::judge(text, |name| cell_is_text::may_be_column(text, constants, name)));
     problems
 }

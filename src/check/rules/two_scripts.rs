@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::domain::Text;
 use crate::finding::{Finding, Rule};
-use crate::message::{TextProblem, problem_at, said};
+use crate::message::{TextProblem, cyrillic_lookalike, latin_lookalike, problem_at, said};
 
 pub(super) static RULE: Rule = Rule::warning(
     "two-scripts",
@@ -13,10 +13,6 @@ pub(super) static RULE: Rule = Rule::warning(
     "Type the word anew with one keyboard layout.",
 );
 
-/// Latin letters with a Cyrillic one that looks the same.
-const LATIN: &str = "aceijkopsxyABCEHIJKMOPSTXY";
-/// Those Cyrillic letters.
-const CYRILLIC: &str = "асеіјкорѕхуАВСЕНІЈКМОРЅТХУ";
 const HELP: &str = "type the word anew with one keyboard layout";
 
 /// The words of a text that everybody gets.
@@ -74,8 +70,8 @@ fn is_slip(word: &str) -> bool {
     }
     let stem = word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len());
     let is_ended = stem >= 2 && word[stem..].chars().all(is_cyrillic);
-    let meant_as_cyrillic = latin.clone().all(|c| LATIN.contains(c));
-    let meant_as_latin = cyrillic.clone().all(|c| CYRILLIC.contains(c));
+    let meant_as_cyrillic = latin.clone().all(|c| cyrillic_lookalike(c).is_some());
+    let meant_as_latin = cyrillic.clone().all(|c| latin_lookalike(c).is_some());
     let foreign = is_ended && (word[..stem].bytes().all(|byte| byte.is_ascii_uppercase()) || !meant_as_cyrillic);
     (meant_as_cyrillic || meant_as_latin) && !foreign
 }

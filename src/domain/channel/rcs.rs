@@ -7,7 +7,7 @@ use super::value::{self, FieldValues, filled, map, optional, text};
 use super::{Facts, Field, Need, TextLimit, Values, WirePlace};
 use crate::domain::Extra;
 
-const NEEDED: Need = Need::OutsidePipeline("outside a pipeline an RCS message has an image and a button");
+const NEEDED: Need = Need::OutsidePipeline("outside a pipeline an RCS message has an image and a button with a link");
 
 const SIGNATURE: Field = Field::signature("rcs_signature");
 const MESSAGE: Field = Field::message("rcs_message").required().limit(TextLimit::AtMost(3072));

@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::Resolver;
-use crate::calendar::{NoTiming, Schedule, Timing};
+use crate::calendar::{NoTiming, Schedule, Timing, help_for_misordered};
 use crate::finding::{Finding, rules};
 use crate::manifest::section::Section;
 use crate::manifest::value::Seconds;
@@ -69,7 +69,8 @@ impl Resolver<'_> {
         let read = Date::strptime("%Y-%m-%d", text);
         if read.is_err() {
             let finding = Finding::new(&rules::SCHEDULE, format!("`ends: {text}` is no date that there is"));
-            self.report.at(span, finding.help("write the last day on which it runs, as in `2027-01-01`"));
+            let form = "write the last day on which it runs, as in `2027-01-01`";
+            self.report.at(span, finding.help(help_for_misordered(text).unwrap_or_else(|| form.to_owned())));
         }
         read.ok()
     }

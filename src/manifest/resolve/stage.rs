@@ -3,7 +3,7 @@
 use super::Resolver;
 use super::channels::Slot;
 use crate::domain::{Card, Field, FieldKind, Need, OperationKind, Stage, Text, Value, Values};
-use crate::finding::{Finding, list, rules};
+use crate::finding::{Finding, list, list_all, rules};
 use crate::manifest::value::Seconds;
 use crate::manifest::yaml::Entry;
 
@@ -13,8 +13,8 @@ impl Resolver<'_> {
         let facts = slot.channel.facts();
         let form = self.form(kind, slot);
         let mut values = Values::new(self.extra(slot));
+        self.require(kind, slot);
         for field in facts.fields {
-            self.require(kind, slot, field);
             let value = match field.kind {
                 FieldKind::Template | FieldKind::Message => self.slot_text(slot, field),
                 FieldKind::Choice(words) => {
@@ -63,16 +63,27 @@ impl Resolver<'_> {
         self.text(format!("{}.{}", slot.path, field.key), entry).map(Value::Text)
     }
 
-    /// Tells a key that is required by the operation.
-    fn require(&mut self, kind: Option<OperationKind>, slot: &Slot<'_>, field: &Field) {
-        let why = match (field.need, kind) {
-            (Need::InPipeline(why), Some(OperationKind::Pipeline)) => why,
-            (Need::OutsidePipeline(why), Some(kind)) if kind != OperationKind::Pipeline => why,
-            _ => return,
-        };
-        if slot.section.entry(field.key).is_none() && !slot.section.has_misspelt(field.key) {
-            let finding = Finding::new(&rules::MISSING_KEY, format!("`{}` needs `{}`", slot.channel, field.key));
-            self.report.at(slot.name_span, finding.help(format!("add `{}`: {why}", field.key)));
+    /// Tells the keys that are required by the operation; those that it requires for one reason together.
+    fn require(&mut self, kind: Option<OperationKind>, slot: &Slot<'_>) {
+        let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
+        for field in slot.channel.facts().fields {
+            let why = match (field.need, kind) {
+                (Need::InPipeline(why), Some(OperationKind::Pipeline)) => why,
+                (Need::OutsidePipeline(why), Some(kind)) if kind != OperationKind::Pipeline => why,
+                _ => continue,
+            };
+            if slot.section.entry(field.key).is_some() || slot.section.has_misspelt(field.key) {
+                continue;
+            }
+            match missing.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, keys)) => keys.push(field.key),
+                None => missing.push((why, vec![field.key])),
+            }
+        }
+        for (why, keys) in missing {
+            let keys = list_all(keys);
+            let finding = Finding::new(&rules::MISSING_KEY, format!("`{}` needs {keys}", slot.channel));
+            self.report.at(slot.name_span, finding.help(format!("add {keys}: {why}")));
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::Resolver;
-use crate::calendar::Timing;
+use crate::calendar::{Timing, help_for_misordered};
 use crate::finding::{Finding, Rule, rules};
 use crate::manifest::section::Section;
 use crate::manifest::value::Seconds;
@@ -35,7 +35,8 @@ impl Resolver<'_> {
         match Timing::at(text) {
             Ok(timing) => timing.once().map(Until::At).map(Some),
             Err(no) => {
-                let help = "write a date and a time such as `2026-12-07 20:00`, or a time such as `12h`";
+                let form = "write a date and a time such as `2026-12-07 20:00`, or a time such as `12h`";
+                let help = help_for_misordered(text).unwrap_or_else(|| form.to_owned());
                 let finding = Finding::new(&rules::UNTIL, format!("`until: {text}` {}", no.why));
                 self.report.at(span, finding.help(help));
                 None

@@ -20,12 +20,9 @@ impl Spot<'_> {
                 ),
             ),
             _ if is_plain && filter == "int" => self.fraction(),
-            _ if is_grouped => Failure::new(
-                format!("{title} has a comma or blanks in its number"),
-                format!(
-                    "write such numbers as `1200.50` in the list, or `{written} | replace(from=\",\", to=\".\") | float`"
-                ),
-            ),
+            _ if is_grouped => {
+                Failure::new(format!("{title} has a comma or blanks in its number"), in_plain_digits(text, written))
+            }
             _ => Failure::new(
                 format!("{title} is not a number"),
                 format!("correct the cell in the list, or remove `| {filter}` if texts are meant"),
@@ -87,5 +84,88 @@ impl Spot<'_> {
                 "use `| int` and `| float` with cells and numbers",
             ),
         }
+    }
+}
+
+/// What to do about a number with commas or blanks. One that is as long as a phone number is not shown.
+fn in_plain_digits(text: &str, written: &str) -> String {
+    const SHOWN: usize = 8;
+    let is_short = text.chars().filter(char::is_ascii_digit).count() <= SHOWN;
+    let in_list = match plain_number(text).filter(|_| is_short) {
+        Some(plain) => {
+            format!("write `{plain}` instead of `{}` in the list, without blanks and with a point", text.trim())
+        }
+        None => "write such numbers as `1200.50` in the list, without blanks and with a point".to_owned(),
+    };
+    let mut filters = String::new();
+    if text.contains(' ') {
+        filters += " | replace(from=\" \", to=\"\")";
+    }
+    if text.contains(',') && text.contains('.') {
+        let thousands = if text.rfind(',') < text.rfind('.') { ',' } else { '.' };
+        filters += &format!(" | replace(from=\"{thousands}\", to=\"\")");
+    }
+    if text.contains(',') && text.rfind(',') > text.rfind('.') {
+        filters += " | replace(from=\",\", to=\".\")";
+    }
+    format!("{in_list}; or, if all cells have that form, write `{written}{filters} | float`")
+}
+
+/// A number as programs write it, if it is sure which of its signs stands before the fraction.
+fn plain_number(text: &str) -> Option<String> {
+    let mut plain: String = text.chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
+    let (commas, points) = (plain.matches(',').count(), plain.matches('.').count());
+    match (commas, points) {
+        (_, 1) if commas > 0 && plain.rfind(',') < plain.rfind('.') => plain = plain.replace(',', ""),
+        (1, _) if points > 0 => plain = plain.replace('.', "").replace(',', "."),
+        (1, 0) => {
+            // `1,250` may be a fraction, or a thousand and more.
+            let fraction = plain.len() - plain.find(',')? - 1;
+            if fraction == 3 {
+                return None;
+            }
+            plain = plain.replace(',', ".");
+        }
+        (0, 0 | 1) => {}
+        _ => return None,
+    }
+    plain.parse::<f64>().ok().filter(|number| number.is_finite()).map(|_| plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_is_shown_in_plain_digits_if_its_form_is_sure() {
+        for (text, plain) in [
+            ("1 250,50", Some("1250.50")),
+            ("90,00", Some("90.00")),
+            ("2 000", Some("2000")),
+            ("1\u{a0}250,5", Some("1250.5")),
+            ("1,250.50", Some("1250.50")),
+            ("1.250,50", Some("1250.50")),
+            ("1'250.50", Some("1250.50")),
+            ("-5,5", Some("-5.5")),
+            ("1,250", None),
+            ("1,250,000", None),
+            ("1.2.3", None),
+            (",", None),
+            ("1 - 2", None),
+        ] {
+            assert_eq!(plain_number(text).as_deref(), plain, "{text}");
+        }
+    }
+
+    #[test]
+    fn number_as_long_as_a_phone_number_is_not_shown() {
+        let help = in_plain_digits("38 050 123 45 67", "code");
+        assert!(help.contains("`1200.50`") && !help.contains("123"), "{help}");
+        let help = in_plain_digits("1 250,50", "sum");
+        assert!(help.starts_with("write `1250.50` instead of `1 250,50` in the list"), "{help}");
+        assert!(
+            help.contains("`sum | replace(from=\" \", to=\"\") | replace(from=\",\", to=\".\") | float`"),
+            "{help}"
+        );
     }
 }

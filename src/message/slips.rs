@@ -1,0 +1,343 @@
+//! Signs and words in tags that another program reads: curly quotes of Word, operators of SQL and PHP. Pure.
+//!
+//! Tera stops at the first thing that it cannot read. This reads on, so that an author corrects all of them at once.
+
+mod pieces;
+
+use std::ops::Range;
+
+use pieces::{OPERATORS, Piece, Sort, opening, pieces};
+
+use super::names::{Names, Reach};
+
+/// Characters of Cyrillic that look like a Latin letter, in the order of [`LATIN`].
+const CYRILLIC: &str = "асеіјкорѕхуАВСЕНІЈКМОРЅТХУ";
+/// The Latin letters that they look like.
+const LATIN: &str = "aceijkopsxyABCEHIJKMOPSTXY";
+
+/// The tags that have a condition, as people spell them.
+const CONDITIONAL: [&str; 5] = ["if", "elif", "elseif", "elsif", "unless"];
+/// The Latin letter that a Cyrillic one looks like.
+#[must_use]
+pub fn latin_lookalike(c: char) -> Option<char> {
+    CYRILLIC.chars().zip(LATIN.chars()).find_map(|(cyrillic, latin)| (cyrillic == c).then_some(latin))
+}
+
+/// The Cyrillic letter that a Latin one looks like.
+#[must_use]
+pub fn cyrillic_lookalike(c: char) -> Option<char> {
+    CYRILLIC.chars().zip(LATIN.chars()).find_map(|(cyrillic, latin)| (latin == c).then_some(cyrillic))
+}
+
+/// Something that the template language has in another form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Slip {
+    /// The bytes of the source.
+    pub(super) span: Range<usize>,
+    /// What is wrong.
+    pub(super) message: String,
+    /// What to write.
+    pub(super) help: String,
+}
+
+/// The slips of a source, and the source without those that have one correction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Slips {
+    /// What to correct, each message once.
+    pub(super) slips: Vec<Slip>,
+    /// What is written in the place of which bytes, in their order.
+    edits: Vec<(Range<usize>, String)>,
+}
+
+impl Slips {
+    /// The slips of a source that tera does not read.
+    pub(super) fn of(source: &str, names: &Names) -> Self {
+        let mut reader = Reader { source, names, blocks: Vec::new(), found: Self::default() };
+        let mut at = 0;
+        while let Some(start) = opening(source, at) {
+            let is_print = source.as_bytes()[start + 1] == b'{';
+            let begin = start + 2 + usize::from(source[start + 2..].starts_with('-'));
+            let Some((pieces, end)) = pieces(source, begin, if is_print { "}}" } else { "%}" }) else { break };
+            let inner = source[begin..end].trim_end_matches('-').trim();
+            // What is the header of a column is read as one elsewhere.
+            if names.help_for_inner(inner).is_none() {
+                reader.tag(is_print, &pieces);
+            }
+            at = end + 2;
+        }
+        reader.found.edits.sort_by_key(|(span, _)| span.start);
+        reader.found
+    }
+
+    /// The source with all corrections.
+    pub(super) fn corrected(&self, source: &str) -> String {
+        let (mut corrected, mut copied) = (String::with_capacity(source.len()), 0);
+        for (span, instead) in &self.edits {
+            corrected += source.get(copied..span.start).unwrap_or_default();
+            corrected += instead;
+            copied = span.end.max(copied);
+        }
+        corrected + &source[copied..]
+    }
+
+    /// The place in the source of a place in the corrected one.
+    pub(super) fn original(&self, at: usize) -> usize {
+        let (mut corrected, mut original) = (0, 0);
+        for (span, instead) in &self.edits {
+            let kept = span.start.saturating_sub(original);
+            if at < corrected + kept {
+                break;
+            }
+            if at < corrected + kept + instead.len() {
+                return span.start;
+            }
+            (corrected, original) = (corrected + kept + instead.len(), span.end);
+        }
+        original + (at - corrected.min(at))
+    }
+
+    /// Whether one of them stands at those bytes of the source.
+    pub(super) fn stand_at(&self, span: &Range<usize>) -> bool {
+        self.slips
+            .iter()
+            .any(|slip| slip.span.start <= span.start && span.start < slip.span.end.max(slip.span.start + 1))
+    }
+
+    fn push(&mut self, span: Range<usize>, message: String, help: String) {
+        if !self.slips.iter().any(|slip| (&slip.message, &slip.help) == (&message, &help)) {
+            self.slips.push(Slip { span, message, help });
+        }
+    }
+}
+
+/// Reads one tag after another.
+struct Reader<'s> {
+    source: &'s str,
+    names: &'s Names,
+    /// The blocks that are open.
+    blocks: Vec<&'s str>,
+    found: Slips,
+}
+
+impl<'s> Reader<'s> {
+    fn written(&self, piece: &Piece) -> &'s str {
+        &self.source[piece.span.clone()]
+    }
+
+    /// The piece in lower case, if it is a word.
+    fn word(&self, piece: Option<&Piece>) -> Option<String> {
+        piece.filter(|piece| piece.sort == Sort::Word).map(|piece| self.written(piece).to_lowercase())
+    }
+
+    /// Replaces some bytes, and says why.
+    fn replace(&mut self, span: Range<usize>, instead: &str, message: String, help: String) {
+        self.found.edits.push((span.clone(), instead.to_owned()));
+        self.found.push(span, message, help);
+    }
+
+    fn tag(&mut self, is_print: bool, pieces: &[Piece]) {
+        self.blanks(pieces);
+        pieces.iter().filter(|piece| piece.sort == Sort::CurlyText).for_each(|piece| self.curly_text(piece));
+        let pieces: Vec<Piece> = pieces.iter().filter(|piece| piece.sort != Sort::Blank).cloned().collect();
+        let name = if is_print { None } else { Some(self.word(pieces.first()).unwrap_or_default()) };
+        let rest = match &name {
+            Some(name) => self.tag_name(name, &pieces),
+            None => 0,
+        };
+        pieces[rest..].iter().for_each(|piece| self.letters(piece));
+        let asks = name.as_deref().is_none_or(|name| CONDITIONAL.contains(&name) || name == "else");
+        let sets = name.as_deref().is_some_and(|name| name.starts_with("set"));
+        if asks || sets {
+            self.expression(&pieces[rest..], sets);
+        }
+    }
+
+    /// Blanks that are no plain space.
+    fn blanks(&mut self, pieces: &[Piece]) {
+        for piece in pieces.iter().filter(|piece| piece.sort == Sort::Blank) {
+            let blank = self.written(piece).chars().next().unwrap_or(' ');
+            let title = match blank {
+                '\u{a0}' => "no-break space",
+                '\u{202f}' => "narrow no-break space",
+                '\u{200b}' => "zero-width space",
+                _ => "blank that is no plain space",
+            };
+            let message = format!("a {title} (U+{:04X}) cannot stand in a tag", u32::from(blank));
+            let help = "delete it in each tag, and type a plain space in its place".to_owned();
+            let instead = if piece.span.len() == blank.len_utf8() && blank == '\u{200b}' { "" } else { " " };
+            self.replace(piece.span.clone(), instead, message, help);
+        }
+    }
+
+    fn curly_text(&mut self, piece: &Piece) {
+        let written = self.written(piece);
+        let mut characters = written.chars();
+        let (Some(first), Some(_)) = (characters.next(), characters.next_back()) else { return };
+        let inner = characters.as_str();
+        let quote =
+            if inner.contains('"') || "‘’‚".contains(first) && !inner.contains('\'') { '\'' } else { '"' };
+        let straight = format!("{quote}{inner}{quote}");
+        let message = format!("`{first}` cannot stand here in a tag");
+        let help = format!("write straight quotes: `{straight}`");
+        self.replace(piece.span.clone(), &straight, message, help);
+    }
+
+    /// A word with Cyrillic letters that look like Latin ones.
+    fn letters(&mut self, piece: &Piece) {
+        let written = self.written(piece);
+        if piece.sort != Sort::Word || written.is_ascii() {
+            return;
+        }
+        let latin: Option<String> =
+            written.chars().map(|c| if c.is_ascii() { Some(c) } else { latin_lookalike(c) }).collect();
+        let is_mixed = written.contains(|c: char| c.is_ascii_alphabetic());
+        let is_name = |name: &str| !self.names.meanings(name, Reach::Recipient).is_empty();
+        let Some(latin) = latin.filter(|latin| is_mixed || is_name(latin)) else { return };
+        let mut cyrillic: Vec<String> = Vec::new();
+        for c in written.chars().filter(|c| !c.is_ascii()) {
+            let letter = format!("`{c}`");
+            if !cyrillic.contains(&letter) {
+                cyrillic.push(letter);
+            }
+        }
+        let letters = if cyrillic.len() == 1 { "letter" } else { "letters" };
+        let message = format!("`{written}` has the Cyrillic {letters} {}, not Latin {letters}", cyrillic.join(" and "));
+        let help = format!("write `{latin}`, all in Latin letters");
+        self.replace(piece.span.clone(), &latin, message, help);
+    }
+
+    /// Corrects the name of a tag; gives how many pieces belong to it.
+    fn tag_name(&mut self, name: &str, pieces: &[Piece]) -> usize {
+        let second = self.word(pieces.get(1)).unwrap_or_default();
+        let slash = pieces.first().is_some_and(|first| self.written(first) == "/");
+        let (count, instead) = match (name, second.as_str()) {
+            ("elseif" | "elsif", _) => (1, "elif".to_owned()),
+            ("else", "if") => (2, "elif".to_owned()),
+            ("end", "if" | "for" | "block" | "filter" | "set" | "raw") => (2, format!("end{second}")),
+            ("end", _) if pieces.len() == 1 => match self.blocks.last() {
+                Some(block) => (1, format!("end{block}")),
+                None => return 1,
+            },
+            ("", "if" | "for" | "block" | "filter") if slash => (2, format!("end{second}")),
+            _ => (1, name.to_owned()),
+        };
+        match instead.strip_prefix("end") {
+            Some(_) => drop(self.blocks.pop()),
+            None => {
+                let block = ["if", "for", "block", "filter"].into_iter().find(|block| *block == instead);
+                self.blocks.extend(block);
+            }
+        }
+        let Some(last) = pieces.get(count - 1) else { return 0 };
+        let span = pieces[0].span.start..last.span.end;
+        let written = &self.source[span.clone()];
+        if !written.is_ascii() {
+            return 0;
+        }
+        let has_more = !instead.starts_with("end") && instead != "else";
+        let example = if has_more { format!("{{% {instead} … %}}") } else { format!("{{% {instead} %}}") };
+        // Words that are no tag in lower case either are told elsewhere.
+        let is_tag = instead.starts_with("end") || ["if", "elif", "else", "for", "set", "include"].contains(&&*instead);
+        if is_tag && written != instead {
+            let message = format!("unknown tag `{written}`");
+            self.replace(span, &instead, message, format!("write `{instead}`, as in `{example}`"));
+        }
+        count
+    }
+
+    /// Corrects the operators of an expression; the first `=` of a tag that sets a value is right.
+    fn expression(&mut self, pieces: &[Piece], mut sets: bool) {
+        // For each open bracket, whether arguments stand in it.
+        let mut brackets: Vec<bool> = Vec::new();
+        let mut at = 0;
+        while at < pieces.len() {
+            let (piece, written) = (&pieces[at], self.written(&pieces[at]));
+            let count = match piece.sort {
+                Sort::Word => self.word_operator(&pieces[at..]),
+                Sort::Sign => {
+                    match written {
+                        "(" => {
+                            let calls =
+                                at > 0 && pieces[at - 1].sort == Sort::Word && !self.is_operator(&pieces[at - 1]);
+                            brackets.push(calls);
+                        }
+                        "[" | "{" => brackets.push(false),
+                        ")" | "]" | "}" => drop(brackets.pop()),
+                        "=" if sets => sets = false,
+                        "=" if brackets.last() == Some(&true) => {}
+                        _ => self.sign(pieces, at),
+                    }
+                    1
+                }
+                _ => 1,
+            };
+            at += count;
+        }
+    }
+
+    fn is_operator(&self, piece: &Piece) -> bool {
+        ["and", "or", "not", "in", "is", "if", "elif", "elseif"]
+            .contains(&self.word(Some(piece)).unwrap_or_default().as_str())
+    }
+
+    /// Corrects an operator that is a word; gives how many pieces it has.
+    fn word_operator(&mut self, pieces: &[Piece]) -> usize {
+        let written = self.written(&pieces[0]);
+        let word = |at: usize| self.word(pieces.get(at)).unwrap_or_default();
+        // The test `none` is one of texts.
+        let is_own = |at: usize| pieces.get(at).is_some_and(|piece| self.written(piece) == "none");
+        let is_null = |at: usize| ["null", "none", "empty"].contains(&word(at).as_str()) && !is_own(at);
+        let is_name = !self.names.meanings(written, Reach::Recipient).is_empty();
+        let (count, instead) = match word(0).as_str() {
+            "is" if word(1) == "not" && is_null(2) => (3, "!= ''"),
+            "is" if is_null(1) => (2, "== ''"),
+            "and" if written != "and" && !is_name => (1, "and"),
+            "or" if written != "or" && !is_name => (1, "or"),
+            "not" if written != "not" && !is_name => (1, "not"),
+            "in" if written != "in" && !is_name => (1, "in"),
+            "is" if written != "is" && !is_name => (1, "is"),
+            "like" if !is_name => {
+                let help =
+                    "write `is containing(pat=\"…\")`, `is starting_with(pat=\"…\")` or `is ending_with(pat=\"…\")`";
+                self.found.push(pieces[0].span.clone(), format!("`{written}` is no operator"), help.to_owned());
+                return 1;
+            }
+            _ => return 1,
+        };
+        let span = pieces[0].span.start..pieces[count - 1].span.end;
+        let message = format!("`{}` is no operator", &self.source[span.clone()]);
+        let help = match count {
+            1 => format!("write `{instead}`, in small letters"),
+            _ => format!("write `{instead}`: a cell without text is `''`"),
+        };
+        self.replace(span, instead, message, help);
+        count
+    }
+
+    /// Corrects an operator that is a sign.
+    fn sign(&mut self, pieces: &[Piece], at: usize) {
+        let (span, written) = (pieces[at].span.clone(), self.written(&pieces[at]));
+        if written == "!" {
+            let instead = if self.source[span.end..].starts_with(' ') { "not" } else { "not " };
+            self.replace(span, instead, "`!` is no operator".to_owned(), "write `not`".to_owned());
+            return;
+        }
+        let Some((_, instead)) = OPERATORS.into_iter().find(|(theirs, _)| *theirs == written) else { return };
+        let is_word = instead.starts_with(|c: char| c.is_ascii_alphabetic());
+        let (before, after) = (&self.source[..span.start], &self.source[span.end..]);
+        let blank = |is_missing: bool| if is_word && is_missing { " " } else { "" };
+        let spaced = format!("{}{instead}{}", blank(!before.ends_with(' ')), blank(!after.starts_with(' ')));
+        let (message, help) = match (written, at.checked_sub(1).and_then(|left| pieces.get(left)), pieces.get(at + 1)) {
+            ("=", Some(left), Some(right)) if [left, right].iter().all(|side| side.sort != Sort::Sign) => {
+                let right = self.written(right).replace(['“', '”', '„', '«', '»'], "\"").replace(['‘', '’', '‚'], "'");
+                ("`=` does not compare".to_owned(), format!("write `==`, as in `{} == {right}`", self.written(left)))
+            }
+            ("=", ..) => ("`=` does not compare".to_owned(), "write `==`".to_owned()),
+            _ => (format!("`{written}` is no operator"), format!("write `{instead}`")),
+        };
+        self.replace(span, &spaced, message, help);
+    }
+}
+
+#[cfg(test)]
+mod tests;

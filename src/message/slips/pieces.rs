@@ -1,0 +1,113 @@
+//! The pieces of a tag, also of one that tera does not read.
+
+use std::ops::Range;
+
+/// Operators of other languages, and those of texts; a longer one stands before its beginning.
+pub(super) const OPERATORS: [(&str, &str); 9] = [
+    ("===", "=="),
+    ("!==", "!="),
+    ("&&", "and"),
+    ("||", "or"),
+    ("<>", "!="),
+    ("=<", "<="),
+    ("=>", ">="),
+    ("&", "and"),
+    ("=", "=="),
+];
+/// Operators that are the same here, so that their parts are none.
+const KNOWN: [&str; 6] = ["==", "!=", ">=", "<=", "//", "**"];
+
+/// What a piece of a tag is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    Word,
+    Text,
+    /// A text between curly quotes.
+    CurlyText,
+    Blank,
+    Sign,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub(super) sort: Sort,
+    pub(super) span: Range<usize>,
+}
+
+/// Where the next tag begins, behind comments and raw text.
+pub(super) fn opening(source: &str, mut at: usize) -> Option<usize> {
+    loop {
+        let start = at + source.as_bytes()[at..].windows(2).position(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))?;
+        let rest = &source[start..];
+        let is_raw =
+            rest.strip_prefix("{%").is_some_and(|tag| tag.trim_start_matches('-').trim_start().starts_with("raw"));
+        at = match rest.as_bytes()[1] {
+            b'#' => start + rest.find("#}")? + 2,
+            b'%' if is_raw => start + rest.find("endraw")?,
+            _ => return Some(start),
+        };
+    }
+}
+
+/// The pieces of a tag, and where its end stands; nothing if it has none.
+pub(super) fn pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<Piece>, usize)> {
+    let (mut pieces, mut at) = (Vec::new(), begin);
+    loop {
+        let rest = source.get(at..)?;
+        let first = rest.chars().next()?;
+        if rest.starts_with(end) {
+            return Some((pieces, at));
+        }
+        let (sort, length) = match first {
+            ' ' | '\t' | '\r' | '\n' => {
+                at += 1;
+                continue;
+            }
+            '\'' | '"' | '`' => (Sort::Text, straight(rest, first)?),
+            '“' | '”' | '„' | '«' | '‘' | '’' | '‚' => match curly(rest, first, end) {
+                Some(length) => (Sort::CurlyText, length),
+                None => (Sort::Sign, first.len_utf8()),
+            },
+            c if is_blank(c) => {
+                let length = rest.find(|c: char| !is_blank(c)).unwrap_or(rest.len());
+                (Sort::Blank, length)
+            }
+            c if c == '_' || c.is_alphanumeric() => {
+                let is_inner = |c: char| c == '_' || c.is_alphanumeric();
+                (Sort::Word, rest.find(|c: char| !is_inner(c)).unwrap_or(rest.len()))
+            }
+            c => {
+                let long =
+                    OPERATORS.iter().map(|(theirs, _)| *theirs).chain(KNOWN).filter(|sign| rest.starts_with(sign));
+                (Sort::Sign, long.map(str::len).max().unwrap_or(c.len_utf8()))
+            }
+        };
+        pieces.push(Piece { sort, span: at..at + length });
+        at += length;
+    }
+}
+
+/// The length of a text between straight quotes.
+fn straight(rest: &str, quote: char) -> Option<usize> {
+    let mut characters = rest.char_indices().skip(1);
+    loop {
+        match characters.next()? {
+            (at, c) if c == quote => return Some(at + c.len_utf8()),
+            (_, '\\') => drop(characters.next()),
+            _ => {}
+        }
+    }
+}
+
+/// The length of a text between curly quotes that ends in its tag.
+fn curly(rest: &str, quote: char, end: &str) -> Option<usize> {
+    let closing = if "‘’‚".contains(quote) { "’‘'" } else { "”“»\"" };
+    let tag = &rest[..rest.find(end)?];
+    let inner = tag.char_indices().skip(1);
+    inner.filter(|(_, c)| closing.contains(*c)).map(|(at, c)| at + c.len_utf8()).next()
+}
+
+/// A blank that tera does not skip.
+fn is_blank(c: char) -> bool {
+    !c.is_ascii() && c.is_whitespace() || matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}')
+}
