@@ -248,7 +248,14 @@ mod tests {
             ("{{ code | titel }}", "unknown-filter 1:11+5 unknown filter `titel`; did you mean `title`?"),
             ("{{ code | escape }}", "unknown-filter 1:11+6 the filter `escape` is for web pages"),
             ("{{ code is defind }}", "unknown-test 1:12+6 unknown test `defind`; did you mean `defined`?"),
-            ("{{ now() }}", "unknown-function 1:4+3 unknown function `now`"),
+            (
+                "{{ now() }}",
+                "unknown-function 1:4+3 unknown function `now`; write `{{ today }}` for the day of the run",
+            ),
+            (
+                "{% if code == Kyiv %}x{% endif %}",
+                "`Kyiv`; write `'Kyiv'`, in quotes, if the text `Kyiv` is meant; known",
+            ),
             ("{{ get_env(name='HOME') }}", "unknown-function 1:4+7 unknown function `get_env`"),
             ("{{ super() }}", "unknown-function 1:4+5 `super()`"),
             ("{{ __round(cost=0) }}", "unknown-function 1:4+7"),

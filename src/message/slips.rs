@@ -201,7 +201,7 @@ impl<'s> Reader<'s> {
             }
         }
         let letters = if cyrillic.len() == 1 { "letter" } else { "letters" };
-        let message = format!("`{written}` has the Cyrillic {letters} {}, not Latin {letters}", cyrillic.join(" and "));
+        let message = format!("`{written}` has the Cyrillic {letters} {}", cyrillic.join(" and "));
         let help = format!("write `{latin}`, all in Latin letters");
         self.replace(piece.span.clone(), &latin, message, help);
     }
