@@ -363,7 +363,9 @@ mod tests {
         let sum = format!("{{{{ 1{} }}}}", " + 1".repeat(15_000));
         let blocks: String =
             (0..40).map(|n| format!("{{% block b{n} %}}")).collect::<String>() + &"{% endblock %}".repeat(40);
-        for source in ["x{{ code }}".repeat(7_000), "{{code}}".repeat(8_000), elifs, nested, brackets, sum, blocks] {
+        let behind_slip = format!("{{% if\u{a0}code %}}{nested}");
+        let sources = [elifs, nested, brackets, sum, blocks, behind_slip];
+        for source in sources.into_iter().chain(["x{{ code }}".repeat(7_000), "{{code}}".repeat(8_000)]) {
             let problem = problem(&source);
             assert!(problem.starts_with("text-"), "{}: {problem}", &source[..40]);
         }

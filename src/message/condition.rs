@@ -227,7 +227,7 @@ mod tests {
         }
         assert_eq!(told.len(), expected.len(), "{told:?}");
         let places: Vec<usize> = problems.iter().map(|problem| problem.column).collect();
-        assert_eq!(places, [12, 20, 40, 24]);
+        assert_eq!(places, [12, 20, 44, 24]);
     }
 
     #[test]

@@ -179,29 +179,33 @@ impl<'l> Library<'l> {
 
 /// Reads a text by itself.
 fn read_alone(text: &Text, names: &Names) -> Result<Outline, Vec<TextProblem>> {
-    let problem = |span, rule, message: String| TextProblem::new(&text.name, &text.source, span, rule, message);
-    if text.source.len() > MAX_SOURCE {
-        let message = format!("the text has {} bytes; at most {MAX_SOURCE} are read", text.source.len());
-        return Err(vec![problem(0..0, &rules::TEXT_TOO_LONG, message)]);
-    }
-    let outline = Outline::of(&tokens(&text.source));
-    if outline.elifs > MAX_ELIFS || outline.block_depth > MAX_BLOCK_DEPTH {
-        let message =
-            format!("the text has more than {MAX_ELIFS} `elif`, or more than {MAX_BLOCK_DEPTH} blocks in each other");
-        return Err(vec![problem(0..0, &rules::TEXT_TOO_LONG, message)]);
-    }
-    let named = |event: &&Event| {
-        matches!(event.what, What::Include(_) | What::Extends(_) | What::Filter(_) | What::Test(_) | What::Function(_))
-    };
-    if outline.events.iter().filter(named).count() * text.source.len() > MAX_REPEATED {
-        let message = format!("the text has too many tags for its {} bytes", text.source.len());
-        return Err(vec![problem(0..0, &rules::TEXT_TOO_LONG, message)]);
-    }
+    let outline = outline_within_bounds(&text.source)
+        .map_err(|message| vec![TextProblem::new(&text.name, &text.source, 0..0, &rules::TEXT_TOO_LONG, message)])?;
     // Other errors are about names, which are judged against more than tera knows.
     match wrong_grammar(&text.name, &text.source, names) {
         None => Ok(outline),
         Some(wrong) => Err(grammar_problems(text, names, wrong)),
     }
+}
+
+/// The outline of a source that tera can read without exhausting the machine, or how it is too long.
+fn outline_within_bounds(source: &str) -> Result<Outline, String> {
+    if source.len() > MAX_SOURCE {
+        return Err(format!("the text has {} bytes; at most {MAX_SOURCE} are read", source.len()));
+    }
+    let outline = Outline::of(&tokens(source));
+    if outline.elifs > MAX_ELIFS || outline.block_depth > MAX_BLOCK_DEPTH {
+        return Err(format!(
+            "the text has more than {MAX_ELIFS} `elif`, or more than {MAX_BLOCK_DEPTH} blocks in each other"
+        ));
+    }
+    let named = |event: &&Event| {
+        matches!(event.what, What::Include(_) | What::Extends(_) | What::Filter(_) | What::Test(_) | What::Function(_))
+    };
+    if outline.events.iter().filter(named).count() * source.len() > MAX_REPEATED {
+        return Err(format!("the text has too many tags for its {} bytes", source.len()));
+    }
+    Ok(outline)
 }
 
 /// The first mistake in the grammar of a source: its bytes, what is wrong, and what to do.
@@ -228,7 +232,10 @@ fn grammar_problems(text: &Text, names: &Names, first: WrongGrammar) -> Vec<Text
             let span = slips.original(wrong.span.start)..slips.original(wrong.span.end);
             WrongGrammar { span, ..wrong }
         };
-        wrong_grammar(&text.name, &slips.corrected(&text.source), names).map(place)
+        // Tera read the text only up to its first slip, so the rest was not bounded by that.
+        let corrected = slips.corrected(&text.source);
+        let wrong = outline_within_bounds(&corrected).ok().and_then(|_| wrong_grammar(&text.name, &corrected, names));
+        wrong.map(place)
     };
     let rest = rest.filter(|wrong| !slips.stand_at(&wrong.span));
     let slips = slips.slips.into_iter().map(|Slip { span, message, help }| (span, message, Some(help)));

@@ -9,12 +9,15 @@ use std::ops::Range;
 use pieces::{OPERATORS, Piece, Sort, opening, pieces};
 
 use super::names::{Names, Reach};
+use super::words::TAGS;
 
 /// Characters of Cyrillic that look like a Latin letter, in the order of [`LATIN`].
 const CYRILLIC: &str = "асеіјкорѕхуАВСЕНІЈКМОРЅТХУ";
 /// The Latin letters that they look like.
 const LATIN: &str = "aceijkopsxyABCEHIJKMOPSTXY";
 
+/// The most slips of a text that are told.
+const MOST: usize = 20;
 /// The tags that have a condition, as people spell them.
 const CONDITIONAL: [&str; 5] = ["if", "elif", "elseif", "elsif", "unless"];
 /// The Latin letter that a Cyrillic one looks like.
@@ -104,7 +107,7 @@ impl Slips {
     }
 
     fn push(&mut self, span: Range<usize>, message: String, help: String) {
-        if !self.slips.iter().any(|slip| (&slip.message, &slip.help) == (&message, &help)) {
+        if self.slips.len() < MOST && !self.slips.iter().any(|slip| (&slip.message, &slip.help) == (&message, &help)) {
             self.slips.push(Slip { span, message, help });
         }
     }
@@ -237,8 +240,7 @@ impl<'s> Reader<'s> {
         let has_more = !instead.starts_with("end") && instead != "else";
         let example = if has_more { format!("{{% {instead} … %}}") } else { format!("{{% {instead} %}}") };
         // Words that are no tag in lower case either are told elsewhere.
-        let is_tag = instead.starts_with("end") || ["if", "elif", "else", "for", "set", "include"].contains(&&*instead);
-        if is_tag && written != instead {
+        if TAGS.contains(&instead.as_str()) && written != instead {
             let message = format!("unknown tag `{written}`");
             self.replace(span, &instead, message, format!("write `{instead}`, as in `{example}`"));
         }
@@ -318,6 +320,11 @@ impl<'s> Reader<'s> {
     fn sign(&mut self, pieces: &[Piece], at: usize) {
         let (span, written) = (pieces[at].span.clone(), self.written(&pieces[at]));
         if written == "!" {
+            // `{{ name! }}` denies nothing.
+            let is_denial = pieces.get(at + 1).is_some_and(|next| next.sort == Sort::Word || self.written(next) == "(");
+            if !is_denial {
+                return;
+            }
             let instead = if self.source[span.end..].starts_with(' ') { "not" } else { "not " };
             self.replace(span, instead, "`!` is no operator".to_owned(), "write `not`".to_owned());
             return;

@@ -9,7 +9,7 @@ use super::unclosed::unclosed;
 use crate::finding::did_you_mean;
 
 /// The tags that a text may use.
-const TAGS: [&str; 19] = [
+pub(super) const TAGS: [&str; 19] = [
     "if",
     "elif",
     "else",

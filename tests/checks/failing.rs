@@ -49,6 +49,23 @@ fn text_that_fails_with_every_row_is_an_error_and_sends_nothing() {
 }
 
 #[test]
+fn number_that_a_text_sets_or_counts_may_be_compared() {
+    let list = format!("phone,name,discount\n{},Olena,5\n", phone(2));
+    for condition in [
+        "{% set discount = discount | int %}{% if discount > 0 %}",
+        "{% if discount and discount | int > 0 %}",
+        "{% if row > 1 %}",
+        "{% if discount is defined and discount > '0' %}",
+    ] {
+        let channel =
+            format!("  - sms: {{ signature: OlenaCo, message: \"{condition}{{{{ name }}}}{{% endif %}}!\" }}");
+        let sale = campaign().with_list(&list).channels(&channel).write();
+        let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
+        assert!(told.stdout.contains("Olena!"), "{condition}: {}", told.told());
+    }
+}
+
+#[test]
 fn failure_in_a_text_file_stands_at_its_line() {
     let channel = "  - sms: { signature: OlenaCo, message: { file: sale.txt } }";
     let sale = campaign().with_list(&list()).channels(channel).write();

@@ -49,6 +49,7 @@ fn what_the_language_has_is_no_slip() {
         "{% for a in code | split(pat=',') %}{{ a }}{% endfor %}{% include 'x' %}",
         "{{ recipient[\"Ім'я\"] }}{{- 'місто' ~ \"«»\" -}}",
         "{{ імʼя }}",
+        "{{ code! }}{% endFoo %}",
     ] {
         assert_eq!(found(source), (Vec::new(), source.to_owned()), "{source}");
     }

@@ -53,7 +53,7 @@ fn slips_in_a_message_are_told_before_garbage_is_sent() {
 #[test]
 fn what_the_contract_refuses_is_told_with_its_key() {
     let cases = [
-        ("- rcs: { signature: Co, message: Hi }\n", vec![("missing-key", 3, 3); 3]),
+        ("- rcs: { signature: Co, message: Hi }\n", vec![("missing-key", 3, 3)]),
         (
             "- rcs: { signature: C, message: H, image: i, button: b, link: l, lifetime: 59 }\n",
             vec![("out-of-range", 3, 76)],
