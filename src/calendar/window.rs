@@ -105,6 +105,21 @@ impl Days {
         Some(Self(days))
     }
 
+    /// The days, with three or more in a row as a range: `mon-fri`, `mon, sat, sun`.
+    #[must_use]
+    pub fn ranges(self) -> String {
+        let (mut parts, mut day) = (Vec::new(), 0);
+        while day < self.0.len() {
+            let length = self.0[day..].iter().take_while(|held| **held).count();
+            match length {
+                0..3 => parts.extend(NAMES[day..day + length].iter().map(|(name, _)| (*name).to_owned())),
+                _ => parts.push(format!("{}-{}", NAMES[day].0, NAMES[day + length - 1].0)),
+            }
+            day += length + 1;
+        }
+        parts.join(", ")
+    }
+
     fn holds(self, day: Weekday) -> bool {
         self.0[usize::from(day.to_monday_zero_offset().unsigned_abs())]
     }
@@ -116,6 +131,25 @@ fn place(name: &str) -> Option<usize> {
 }
 
 impl Window {
+    /// The window in words, with ranges of days: `09:00-20:00 on mon-fri`.
+    ///
+    /// Plans keep what `Display` writes, so that it stays as it is.
+    #[must_use]
+    pub fn in_short(&self) -> String {
+        self.words(&self.days.ranges())
+    }
+
+    fn words(&self, days: &str) -> String {
+        let mut words = self.hours.to_string();
+        if self.days != Days::ALL {
+            words += &format!(" on {days}");
+        }
+        for (index, date) in self.except.iter().enumerate() {
+            words += &format!("{}{date}", if index == 0 { ", but for " } else { ", " });
+        }
+        words
+    }
+
     /// Whether clocks that show this are within it.
     fn holds(&self, local: DateTime) -> bool {
         let minute = local.hour().unsigned_abs() as u16 * 60 + local.minute().unsigned_abs() as u16;
@@ -208,14 +242,7 @@ impl Windows {
 impl fmt::Display for Window {
     /// Writes it in words: `09:00-20:00 on mon, tue, but for 2026-12-25`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.hours)?;
-        if self.days != Days::ALL {
-            write!(f, " on {}", self.days)?;
-        }
-        for (index, date) in self.except.iter().enumerate() {
-            write!(f, "{}{date}", if index == 0 { ", but for " } else { ", " })?;
-        }
-        Ok(())
+        f.write_str(&self.words(&self.days.to_string()))
     }
 }
 

@@ -103,6 +103,9 @@ fn hours_and_days_are_read_as_they_are_written() {
     {
         assert_eq!(Days::read(text).unwrap().to_string(), shown);
     }
+    for (text, ranges) in [("mon-fri", "mon-fri"), ("Sat-Mon", "mon, sat, sun"), ("wed, fri-sun", "wed, fri-sun")] {
+        assert_eq!(Days::read(text).unwrap().ranges(), ranges);
+    }
     for text in ["", "mo", "mon-", "mon;tue", "mon tue"] {
         assert_eq!(Days::read(text), None, "{text}");
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{Survey, rules};
 use crate::calendar::{MessageGroup, Occurrence, RunEnd, RunLimits, Schedule};
 use crate::finding::Finding;
-use crate::manifest::{Campaign, Profile, Until};
+use crate::manifest::{Campaign, Profile, SendingWindow, Until};
 
 /// When a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ impl RunStart {
 pub(super) struct TimedCampaign<'c> {
     pub(super) campaign: &'c Campaign,
     pub(super) limits: RunLimits<'c>,
+    /// The windows in words.
+    pub(super) windows: Vec<String>,
     /// How many messages a run has, if its list is known.
     pub(super) messages: Option<u64>,
 }
@@ -67,7 +69,8 @@ impl<'c> TimedCampaign<'c> {
         });
         let rate = campaign.rate(profile).and_then(|rate| rate.per_second());
         let limits = RunLimits { groups, rate, per_day: campaign.per_day.as_ref(), end };
-        Self { campaign, limits, messages: list.map(|(_, messages)| messages) }
+        let windows = campaign.windows(profile).map(SendingWindow::in_short).collect();
+        Self { campaign, limits, windows, messages: list.map(|(_, messages)| messages) }
     }
 
     /// A date and a time on the clocks of the campaign.

@@ -138,6 +138,12 @@ impl SendingWindow {
     pub(super) fn holding<'w>(own: Option<&'w Self>, profile: Option<&'w Profile>) -> impl Iterator<Item = &'w Self> {
         own.into_iter().chain(profile.and_then(|profile| profile.window.as_ref()))
     }
+
+    /// The window in words, with ranges of days: `09:00-20:00 on mon-fri where the recipient is`.
+    #[must_use]
+    pub fn in_short(&self) -> String {
+        self.window.in_short() + &self.zone.words()
+    }
 }
 
 impl Until {
@@ -152,11 +158,17 @@ impl Until {
 
 impl fmt::Display for SendingWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.window)?;
-        match &self.zone {
-            WindowZone::Campaign => Ok(()),
-            WindowZone::Recipient => f.write_str(" where the recipient is"),
-            WindowZone::Column(column) => write!(f, " in the zone of `{column}`"),
+        write!(f, "{}{}", self.window, self.zone.words())
+    }
+}
+
+impl WindowZone {
+    /// What follows the words of a window; nothing for the clocks of the campaign.
+    fn words(&self) -> String {
+        match self {
+            WindowZone::Campaign => String::new(),
+            WindowZone::Recipient => " where the recipient is".to_owned(),
+            WindowZone::Column(column) => format!(" in the zone of `{column}`"),
         }
     }
 }

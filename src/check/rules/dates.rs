@@ -39,10 +39,20 @@ pub(super) fn obstacle(timed: &TimedCampaign<'_>, outlook: &Outlook) -> String {
         (Some(_), Some(ends)) if ends <= outlook.begins => format!("`until` is {}", timed.date(ends)),
         (Some(opens), Some(ends)) => {
             let (ends, opens) = (timed.date(ends), timed.date(opens));
-            format!("the run ends by `until` at {ends}, and the window opens at {opens}")
+            let hours = timed.windows.join(" and ");
+            format!("the run ends by `until` at {ends}, and the window opens at {opens} (it is open {hours})")
         }
         (Some(_), None) => String::new(),
     }
+}
+
+/// The times of the schedule as the campaign has them: `every: Mon 10:00`.
+pub(super) fn written_times(timed: &TimedCampaign<'_>) -> Option<String> {
+    ["at", "every", "cron"].into_iter().find_map(|key| {
+        let place = timed.campaign.places.of_key(&format!("schedule.{key}"))?;
+        let times = place.source.text().get(place.span)?.trim_matches(['"', '\'']);
+        (!times.contains('\n')).then(|| format!("`{key}: {times}`"))
+    })
 }
 
 /// The first of these keys that the campaign has.

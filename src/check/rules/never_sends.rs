@@ -1,6 +1,6 @@
 //! A run that can never send: every window is closed from its beginning to its end.
 
-use super::dates::{name, obstacle, place};
+use super::dates::{name, obstacle, place, written_times};
 use crate::calendar::{Course, Occurrence, Outlook, RunEnd, ScheduledRun};
 use crate::check::timing::TimedCampaign;
 use crate::finding::{Finding, Rule};
@@ -43,7 +43,8 @@ pub(in crate::check) fn run_never_sends(timed: &TimedCampaign<'_>, outlook: &Out
 }
 
 fn on_a_date(timed: &TimedCampaign<'_>, date: &Occurrence, outlook: &Outlook) -> Finding {
-    let message = format!("the schedule can never send: on {}, {}", name(date), obstacle(timed, outlook));
+    let times = written_times(timed).map_or_else(String::new, |times| format!(" {times}"));
+    let message = format!("the schedule{times} can never send: on {}, {}", name(date), obstacle(timed, outlook));
     finding(timed, message)
 }
 

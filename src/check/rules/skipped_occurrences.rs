@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::dates::{name, names, obstacle, place, place_of_times, sending};
-use crate::calendar::{Course, Occurrence, Outlook, RunEnd, Schedule, ScheduledRun};
+use super::dates::{name, names, obstacle, place, place_of_times, sending, written_times};
+use crate::calendar::{Course, Occurrence, Outlook, PerDay, RunEnd, Schedule, ScheduledRun};
 use crate::check::timing::TimedCampaign;
+use crate::domain::plural;
 use crate::finding::{Finding, Rule};
 
 pub(super) static RULE: Rule = Rule::warning(
@@ -71,9 +72,38 @@ fn still_sending(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Fin
         None => "for more than a year".to_owned(),
     };
     let verb = if dates.len() == 1 { "is" } else { "are" };
-    let message = format!("{} {verb} skipped: the run of {} is still being sent, {lasts}", names(&dates), name(begun));
+    let still = format!("{} {verb} skipped: the run of {} is still being sent, {lasts}", names(&dates), name(begun));
+    let due = span(first.occurrence.at.duration_since(begun.at));
+    let times = written_times(timed).unwrap_or_else(|| "`schedule`".to_owned());
+    let message = match finishes.map(|finishes| length(timed, begun.at, finishes)) {
+        Some(length) => format!("{still}; {length}, and {times} is due again after {due}"),
+        None => format!("{still}, and {times} is due again after {due}"),
+    };
     let help = "run less often, or raise `rate` or `per_day`, or widen the window: recipients get messages faster or at other hours then";
     Some(Finding::new(&RULE, message).help(help).at(place_of_times(timed)))
+}
+
+/// How long a run lasts.
+fn length(timed: &TimedCampaign<'_>, begins: Timestamp, finishes: Timestamp) -> String {
+    let over_days = |per_day: &&PerDay| timed.messages.is_some_and(|messages| per_day.days(messages) > 1);
+    let Some(per_day) = timed.limits.per_day.filter(over_days) else {
+        return format!("a run takes about {}", span(finishes.duration_since(begins)));
+    };
+    let between = per_day.day(finishes).duration_since(per_day.day(begins));
+    format!("a run takes {} by `per_day`", plural(between.as_hours().unsigned_abs() / 24 + 1, "day"))
+}
+
+/// A time in its largest units: `1 day`, `2 days 14 h`, `1 h 30 min`.
+fn span(time: SignedDuration) -> String {
+    let minutes = time.as_mins().unsigned_abs();
+    let (days, hours, minutes) = (minutes / 1_440, minutes / 60 % 24, minutes % 60);
+    let units = [
+        (days, plural(days, "day")),
+        (hours, format!("{hours} h")),
+        (if days > 0 { 0 } else { minutes }, format!("{minutes} min")),
+    ];
+    let units: Vec<String> = units.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
+    if units.is_empty() { "less than a minute".to_owned() } else { units.join(" ") }
 }
 
 /// A list that `wait_for_file` waits for so long that nothing can be sent any more.
@@ -97,4 +127,23 @@ pub(in crate::check) fn late_list(
     );
     let help = "write a shorter `wait_for_file`, or a later `until`";
     Some(Finding::new(&RULE, message).help(help).at(place(timed, &["schedule.wait_for_file"])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_written_in_its_largest_units() {
+        for (minutes, words) in [
+            (0, "less than a minute"),
+            (90, "1 h 30 min"),
+            (1_440, "1 day"),
+            (1_441, "1 day"),
+            (3_720, "2 days 14 h"),
+            (60, "1 h"),
+        ] {
+            assert_eq!(span(SignedDuration::from_mins(minutes)), words);
+        }
+    }
 }
