@@ -7,8 +7,11 @@ use crate::finding::{Finding, Rule};
 pub(super) static RULE: Rule = Rule::warning(
     "schedule-over",
     "A schedule whose dates are past sends nothing more. That is fine for a campaign that was sent, and a mistake for a new one.",
-    "Write a date to come. `campaign schedule add` refuses a schedule without one.",
+    "Write a date to come; `campaign schedule next` shows when the campaign is due then. `campaign schedule add` refuses a schedule without a date to come. `campaign run --now` sends at once: look in `campaign status` first whether the campaign was sent.",
 );
+
+const HELP: &str = "to send it, write a date to come, which `campaign schedule next` then shows; `campaign run --now` sends it \
+                    at once: look in `campaign status` first whether it was sent";
 
 /// What is said of a schedule without a date to come.
 pub(in crate::check) fn schedule_over(timed: &TimedCampaign<'_>) -> Finding {
@@ -20,5 +23,5 @@ pub(in crate::check) fn schedule_over(timed: &TimedCampaign<'_>) -> Finding {
         }
         None => ("`ends` has passed: the schedule has no date to come".to_owned(), place(timed, &["schedule.ends"])),
     };
-    Finding::new(&RULE, message).help("write a date to come if the campaign is to be sent").at(place)
+    Finding::new(&RULE, message).help(HELP).at(place)
 }

@@ -31,10 +31,15 @@ pub(super) async fn schedule(context: &Context, command: ScheduleCommand) -> Res
 
 /// Why a campaign with a schedule is not sent by `run` alone.
 pub(super) fn not_due(campaign: &Path, schedule: &Schedule, output: &Output) -> Failure {
-    let when = match schedule.after(Timestamp::now()).next() {
-        Some(next) => format!("is due {}", words::date(&next)),
-        None => "is not due any more".to_owned(),
-    };
     let at_once = output.command(format!("run {} --now", file(campaign)));
-    Failure::wrong(format!("`{}` has a schedule and {when}; `{at_once}` sends it at once", campaign.display()))
+    Failure::wrong(match schedule.after(Timestamp::now()).next() {
+        Some(next) => {
+            let when = words::date(&next);
+            format!("`{}` has a schedule and is due {when}; `{at_once}` sends it at once", campaign.display())
+        }
+        None => {
+            let (over, status) = (words::over(campaign, &output.options), output.command("status"));
+            format!("{over}; `{at_once}` sends it at once: look in `{status}` first whether it was sent")
+        }
+    })
 }

@@ -10,6 +10,7 @@ use crate::cli::args::NextArgs;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
+use crate::cli::suggested::file;
 use crate::manifest::{Day, load_campaign};
 use crate::runs::{Error, ScheduleRefusal};
 
@@ -26,9 +27,14 @@ pub(super) fn next(context: &Context, args: &NextArgs) -> Result<u8, Failure> {
         context.output.object(&next.iter().map(object).collect::<Vec<_>>());
         return Ok(exit::FINE);
     }
-    let mut text = if next.is_empty() { "it is not due any more\n".to_owned() } else { String::new() };
-    text += &next.iter().map(|next| format!("{}\n", words::date(next))).collect::<String>();
-    let arm = words::arm(&args.file, &context.output.options);
+    let options = &context.output.options;
+    if next.is_empty() {
+        let check = options.command(format!("check {}", file(&args.file)));
+        context.output.result(&format!("it {}\n{}\nnext: {check}\n", words::OVER, words::DATE_TO_COME));
+        return Ok(exit::FINE);
+    }
+    let text: String = next.iter().map(|next| format!("{}\n", words::date(next))).collect();
+    let arm = words::arm(&args.file, options);
     context.output.result(&format!("{text}next: {arm}\n"));
     Ok(exit::FINE)
 }

@@ -7,6 +7,11 @@ use crate::cli::suggested::{Options, file};
 use crate::finding::one_line;
 use crate::runs::{ArmedChange, ScheduleRefusal};
 
+/// Why a campaign is not due any more, to stand behind its name.
+pub(super) const OVER: &str = "is not due any more: the times of its `schedule` have passed";
+/// What to do about that.
+pub(super) const DATE_TO_COME: &str = "write a date to come under `schedule`";
+
 /// An occurrence for a person. A zone such as `Etc/GMT+2` has its offset and the time that it is there now, because the sign of
 /// its name is inverted.
 pub(in crate::cli) fn date(occurrence: &Occurrence) -> String {
@@ -40,9 +45,7 @@ pub(in crate::cli) fn refusal(refusal: &ScheduleRefusal, options: &Options) -> S
                 "write `schedule: { every: Mon 10:00 }` and its `timezone` into it, with the times that you mean";
             format!("`{}` has no `schedule`; {help}", file.display())
         }
-        ScheduleRefusal::Over { file } => {
-            format!("`{}` is not due any more: the times of its `schedule` have passed", file.display())
-        }
+        ScheduleRefusal::Over { file } => over(file, options),
         ScheduleRefusal::OtherFile { name, there } => {
             let remove = options.command(format!("schedule remove {name}"));
             format!(
@@ -61,6 +64,12 @@ pub(in crate::cli) fn refusal(refusal: &ScheduleRefusal, options: &Options) -> S
         ScheduleRefusal::Changed(change) => format!("changed since it was armed: {}", changed(*change)),
         ScheduleRefusal::Recorded { nominal } => format!("what was due at {nominal} began already, or was left out"),
     }
+}
+
+/// That a campaign is not due any more, and what to do.
+pub(super) fn over(campaign: &std::path::Path, options: &Options) -> String {
+    let next = options.command(format!("schedule next {}", file(campaign)));
+    format!("`{}` {OVER}; {DATE_TO_COME}, which `{next}` then shows", campaign.display())
 }
 
 /// How a campaign is armed.
