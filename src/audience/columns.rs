@@ -8,6 +8,7 @@ use super::header_match::{Headers, Meant};
 use super::phone_columns::PhoneColumns;
 use super::phones::resembles_number;
 use super::records::HeaderLine;
+use crate::domain::variable::is_variable;
 use crate::domain::{Region, one_or, plural};
 use crate::finding::{Finding, did_you_mean, list, list_all, rules};
 
@@ -224,10 +225,27 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let message = format!("the campaign says `columns: {{ {name}: {header} }}`, but no column is headed `{header}`");
     let known = line.headers.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
+        _ if let Some(meant) = lettered(line, header) => format!(
+            "`{header}` looks like the letter of a spreadsheet column: write the column's header, `{name}: {meant:?}`; this \
+             list has {}",
+            list_all(known)
+        ),
         Some(near) => format!("did you mean `{near}`? Write `{name}: {near:?}` in the campaign"),
+        None if known.clone().any(|known| known == name) && is_variable(header) => {
+            format!("the name for texts stands before the header: write `{header}: {name:?}` in the campaign")
+        }
         None => format!("this list has {}; write the one that is meant in the campaign", list_all(known)),
     };
     Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().all())).help(help)
+}
+
+/// The header of the column that a spreadsheet calls by these letters, such as `B` or `AA`.
+fn lettered<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str> {
+    let is_letters = (1..=2).contains(&letters.len()) && letters.bytes().all(|byte| byte.is_ascii_uppercase());
+    let digits = letters.bytes().filter(|_| is_letters).map(|letter| usize::from(letter - b'A') + 1);
+    let number = digits.fold(0, |number, digit| number * 26 + digit);
+    let header = line.headers.get(number.checked_sub(1)?).filter(|header| !header.is_empty())?;
+    Some(header)
 }
 
 fn doubtful_header(line: &HeaderLine, name: &str, header: &str, columns: &[usize]) -> Finding {

@@ -24,6 +24,8 @@ const ENOUGH: usize = 2;
 pub struct ListPlace {
     /// The sheet, if it is another one than that which was read.
     pub sheet: Option<String>,
+    /// The sheet that was read, if it is another one.
+    pub read: Option<String>,
     /// The row of its headers, from 1.
     pub header_row: u32,
 }
@@ -43,14 +45,15 @@ pub fn find_list<S: Read + Seek + Send + 'static>(
         decode(open().ok()?, file, &plain, region).ok()
     };
     let first = look(form.sheet.clone())?;
+    let read = first.written().sheet_name().map(str::to_owned);
     let others = if form.sheet.is_none() { first.written().other_sheets().to_vec() } else { Vec::new() };
     if let Some(rows) = header_rows(first, file, form) {
         let is_known = rows.contains(&form.header_row.unwrap_or(1));
-        return (!is_known).then_some(ListPlace { sheet: None, header_row: *rows.end() });
+        return (!is_known).then_some(ListPlace { sheet: None, read: None, header_row: *rows.end() });
     }
     others.into_iter().take(MOST_SHEETS).find_map(|name| {
         let rows = header_rows(look(Some(name.clone()))?, file, form)?;
-        Some(ListPlace { sheet: Some(name), header_row: *rows.end() })
+        Some(ListPlace { sheet: Some(name), read: read.clone(), header_row: *rows.end() })
     })
 }
 
@@ -86,7 +89,8 @@ fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<RangeInclu
 impl ListPlace {
     /// Has a finding about the columns say where the list seems to stand, and what to do.
     pub fn advise(&self, finding: &mut Finding, remedy: &str) {
-        let advice = format!("{}: {remedy}", self.words());
+        let read = self.read.as_ref().map(|sheet| format!("the sheet `{sheet}` was read, and ")).unwrap_or_default();
+        let advice = format!("{read}{}: {remedy}", self.words());
         // What was advised about titles is good as well.
         finding.help = Some(match finding.help.take() {
             Some(help) if self.sheet.is_none() && finding.rule == &rules::RECIPIENTS_NO_HEADER => {

@@ -309,9 +309,11 @@ impl Inputs {
             let row = has_row.then(|| format!("`header_row: {}`", place.header_row));
             let keys: Vec<String> = sheet.into_iter().chain(row).collect();
             place.advise(first, &format!("write {} under `recipients`", keys.join(" and ")));
-            // Names of another row's cells prove nothing about the texts.
+            // The cells of another row prove nothing about the texts, nor about the other columns.
+            let first = first.clone();
             let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
-            findings.retain(|finding| !of_names.contains(&finding.rule));
+            findings.retain(|finding| !of_names.contains(&finding.rule) && !of_columns.contains(&finding.rule));
+            findings.insert(0, first);
         }
         findings
     }

@@ -55,6 +55,12 @@ impl Written {
         (!told.is_empty()).then(|| told.join(", "))
     }
 
+    /// The name of the sheet; nothing if it is no workbook.
+    #[must_use]
+    pub fn sheet_name(&self) -> Option<&str> {
+        self.sheet.as_ref().map(|sheet| sheet.name.as_str())
+    }
+
     /// The names of the workbook's other visible sheets; none if it is no workbook.
     #[must_use]
     pub fn other_sheets(&self) -> &[String] {
