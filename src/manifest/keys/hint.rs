@@ -29,6 +29,9 @@ const SYNONYMS: [(&str, &str); 22] = [
     ("speed", "rate"),
 ];
 
+/// How the path of a channel's key begins.
+const CHANNEL: &str = "channels[…].";
+
 /// What to do about the unknown key `name` among `keys` in a file with the keys `root`.
 pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> String {
     let known = |name: &str| find(keys, name).is_some();
@@ -50,8 +53,20 @@ pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> St
     {
         return format!("`{name}` stands under `{above}`, as in `{above}: {{ {} }}`", protective::moved(key));
     }
-    if !elsewhere.is_empty() {
-        return format!("`{name}` belongs elsewhere: {}", list(elsewhere.iter().map(String::as_str)));
+    match elsewhere.as_slice() {
+        [] => {}
+        [one] if one == name && is_campaign(root) => {
+            return format!("write `{name}` at the beginning of a line, outside of any other key");
+        }
+        [one] if let Some(channel) = channel_of(one) => {
+            return format!("`{name}` stands under a channel such as `{channel}`: `- {channel}: {{ {name}: … }}`");
+        }
+        _ => {
+            let is_top = |place: &&String| *place == name && is_campaign(root);
+            let top = if elsewhere.iter().any(|place| is_top(&place)) { "at the beginning of a line, or " } else { "" };
+            let others = elsewhere.iter().filter(|place| !is_top(place)).map(String::as_str);
+            return format!("`{name}` belongs elsewhere: {top}{}", list(others));
+        }
     }
     match near(name, keys) {
         Some(meant) => format!("did you mean `{meant}`?"),
@@ -115,13 +130,18 @@ fn is_campaign(root: &'static [Key]) -> bool {
     find(root, "channels").is_some()
 }
 
+/// The channel of a path of [`places`].
+fn channel_of(path: &str) -> Option<&str> {
+    path.strip_prefix(CHANNEL)?.split_once('.').map(|(channel, _)| channel)
+}
+
 /// Where the file may have a key of that name, as paths; only the first of a campaign's channels that share it.
 fn places(name: &str, root: &'static [Key]) -> Vec<String> {
     let mut found = Vec::new();
     walk(root, "", name, &mut found);
     let own = |channel: &&Key| is_campaign(root) && find(keys_of(channel.name), name).is_some();
     if let Some(channel) = CHANNELS.iter().find(own) {
-        found.push(format!("channels[…].{}.{name}", channel.name));
+        found.push(format!("{CHANNEL}{}.{name}", channel.name));
     }
     found
 }
@@ -155,7 +175,8 @@ mod tests {
         let cases = [
             ("viber_signature", keys_of("viber"), "write `signature`: keys stand without the channel's name"),
             ("sms_message", keys_of("viber"), "write it as `message` under `sms`"),
-            ("message", CAMPAIGN, "`message` belongs elsewhere: `channels[…].sms.message`"),
+            ("message", CAMPAIGN, "`message` stands under a channel such as `sms`: `- sms: { message: … }`"),
+            ("timezone", inner("delivery"), "write `timezone` at the beginning of a line, outside of any other key"),
             ("batch", CAMPAIGN, "`batch` stands under `delivery`, as in `delivery: { batch: 50 }`"),
             ("sender", keys_of("sms"), "did you mean `signature`?"),
             ("signatur", keys_of("sms"), "did you mean `signature`?"),

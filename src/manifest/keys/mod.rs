@@ -12,9 +12,11 @@ mod gateway;
 mod hint;
 mod item;
 mod list_columns;
+mod listed_names;
 mod protective;
 mod schema;
 mod structure;
+mod texts_by;
 
 pub(crate) use campaign::{CAMPAIGN, DATA_KEYS, HOLDOUT, SUPPRESS_FILE, VARIANT_KEYS, WINDOW};
 pub(crate) use channels::CHANNELS;
@@ -26,6 +28,7 @@ pub(crate) use list_columns::PHONE;
 pub(crate) use schema::schema_of;
 pub use schema::{gateways_schema, schema};
 pub(crate) use structure::{check_root, check_whole};
+pub(crate) use texts_by::has_bare_texts;
 
 /// One key of a map.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use super::hint::{belongs_under, hint, meant};
+use super::listed_names::listed_names;
+use super::texts_by::bare_texts;
 use super::{Key, Mark, Shape, campaign::TEXT_FILE, channel_form, find, list_columns, names, protective};
 use crate::domain::{Amount, plural};
 use crate::finding::{Finding, did_you_mean, list, rules};
@@ -97,6 +99,8 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
     let node = &entry.value;
     match (key.shape, &node.content) {
         (Shape::Map(keys), _) if node.entries().is_some() => check_whole(entry, keys, report),
+        (Shape::Message, Content::Map(_)) if bare_texts(entry, report) => {}
+        (Shape::Each(of), Content::List(items)) if listed_names(of, entry, items, report) => {}
         // `{name}` is a text in braces rather than a map: nothing stands behind its keys.
         (Shape::Message, Content::Map(entries)) if !entries.iter().all(|inner| inner.value.is_null()) => {
             check_whole(entry, TEXT_FILE, report)

@@ -2,8 +2,8 @@
 
 use super::Resolver;
 use super::channels::Slot;
-use crate::domain::{Channel, OperationKind, WirePlace};
-use crate::finding::{Finding, rules};
+use crate::domain::{Channel, Field, OperationKind, WirePlace};
+use crate::finding::{Finding, list_all, rules};
 
 /// Properties of every operation that is no stage of a pipeline.
 const COMMON: [&str; 4] = ["type", "id", "phone", "hook"];
@@ -21,6 +21,7 @@ impl Resolver<'_> {
     /// Tells the keys that the operation has no place for.
     pub(super) fn refuse_not_carried(&mut self, carrier: Carrier, slots: &[Slot<'_>]) {
         let Carrier { kind, chosen } = carrier;
+        let better = self.tell_order(carrier, slots);
         let help = match kind {
             OperationKind::Pipeline if chosen => "remove it, or remove `operation: pipeline`",
             OperationKind::Pipeline => {
@@ -34,6 +35,9 @@ impl Resolver<'_> {
                 let (Some(entry), WirePlace::Nowhere(why)) = (slot.section.entry(field.key), field.place(kind)) else {
                     continue;
                 };
+                if better.is_some_and(|better| !matches!(field.place(better), WirePlace::Nowhere(_))) {
+                    continue;
+                }
                 let message = match kind {
                     OperationKind::Pipeline if !chosen => {
                         format!(
@@ -47,6 +51,48 @@ impl Resolver<'_> {
             }
         }
     }
+}
+
+impl Resolver<'_> {
+    /// Tells that the same channels in another order carry what a pipeline cannot, once for all of it. The kind of that order.
+    fn tell_order(&mut self, carrier: Carrier, slots: &[Slot<'_>]) -> Option<OperationKind> {
+        let Carrier { kind: OperationKind::Pipeline, chosen: false } = carrier else { return None };
+        let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
+        let better = reordered(&channels)?;
+        let is_nowhere = |field: &Field, kind| matches!(field.place(kind), WirePlace::Nowhere(_));
+        let saved: Vec<(&str, Channel)> = slots
+            .iter()
+            .flat_map(|slot| slot.channel.facts().fields.iter().map(move |field| (slot, field)))
+            .filter(|(slot, field)| slot.section.entry(field.key).is_some())
+            .filter(|(_, field)| is_nowhere(field, OperationKind::Pipeline) && !is_nowhere(field, better))
+            .map(|(slot, field)| (field.key, slot.channel))
+            .collect();
+        let (_, owner) = *saved.first()?;
+        let before: Vec<&str> =
+            channels.iter().take_while(|channel| **channel != owner).map(|channel| channel.name()).collect();
+        let keys = list_all(saved.iter().map(|(key, _)| *key));
+        let message = match before.as_slice() {
+            [] => format!("channels in this order cannot carry {keys}"),
+            before => format!("{} before `{owner}` cannot carry {keys}", list_all(before.iter().copied())),
+        };
+        let order: Vec<String> = better.channels().iter().map(|channel| format!("`{channel}`")).collect();
+        let (first, rest) = order.split_first()?;
+        let help = format!(
+            "put {first} first, then {}: channels are tried in this order, each only if the one before it fails",
+            rest.join(", then ")
+        );
+        let place = slots.first()?.name_span;
+        self.report.at(place, Finding::new(&rules::NOT_CARRIED, message).help(help));
+        Some(better)
+    }
+}
+
+/// The operation of its own that tries the same channels in another order.
+fn reordered(channels: &[Channel]) -> Option<OperationKind> {
+    OperationKind::ALL.into_iter().find(|kind| {
+        let others = kind.channels();
+        others.len() == channels.len() && others != channels && others.iter().all(|other| channels.contains(other))
+    })
 }
 
 /// The properties that an operation already has, where `fields` of that channel are written.

@@ -6,6 +6,7 @@ use super::Resolver;
 use crate::domain::Text;
 use crate::domain::variable::is_variable;
 use crate::finding::{Finding, did_you_mean, list, rules};
+use crate::manifest::keys::has_bare_texts;
 use crate::manifest::yaml::Entry;
 
 impl Resolver<'_> {
@@ -15,6 +16,10 @@ impl Resolver<'_> {
         let Some(texts) =
             entry.value.get("texts").and_then(|texts| texts.value.entries()).filter(|texts| !texts.is_empty())
         else {
+            // Texts that stand beside `by` are told already.
+            if has_bare_texts(&entry.value) {
+                return None;
+            }
             let finding = Finding::new(&rules::MISSING_KEY, format!("`{}` needs `texts` beside `by`", entry.key));
             self.report.at(
                 &entry.key_span,

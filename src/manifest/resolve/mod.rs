@@ -207,7 +207,7 @@ impl Resolver<'_> {
     fn per_day(&mut self, root: Section<'_>, zone: Option<&str>) -> Option<PerDay> {
         let delivery = root.section("delivery");
         let entry = delivery.entry("per_day").filter(|_| delivery.has("per_day"))?;
-        if !root.has("timezone") {
+        if self.lacks_timezone(root) {
             let finding = Finding::new(&rules::MISSING_TIMEZONE, "`per_day` needs `timezone`: whose days they are");
             self.report.at(&entry.key_span, finding.help("add `timezone: Europe/Kyiv`, or whatever place is meant"));
         }

@@ -10,6 +10,7 @@ use crate::domain::{ParseRegionError, Region};
 use crate::finding::{Finding, rules};
 use crate::manifest::keys::PHONE;
 use crate::manifest::section::Section;
+use crate::manifest::yaml::Entry;
 
 /// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
 #[must_use]
@@ -62,6 +63,9 @@ impl Resolver<'_> {
     /// Template names with their columns' headers.
     pub(super) fn columns(&mut self, recipients: Section<'_>) -> Vec<(String, String)> {
         let entries = recipients.value("columns").and_then(|node| node.entries()).unwrap_or_default();
+        if let Some(columns) = self.swapped(entries) {
+            return columns;
+        }
         let mut columns = Vec::new();
         for entry in entries {
             self.variable(&entry.key, &entry.key_span);
@@ -76,6 +80,29 @@ impl Resolver<'_> {
             }
         }
         columns
+    }
+
+    /// The columns where headers stand before the names for texts, which is told once, with the lines to write. Nothing if
+    /// they stand in their order.
+    fn swapped(&mut self, entries: &[Entry]) -> Option<Vec<(String, String)>> {
+        let is_header =
+            |entry: &Entry| !is_variable(&entry.key) && !is_built_in(&entry.key) && !is_reserved(&entry.key);
+        let names = entries.iter().map(|entry| entry.value.scalar().map(|name| name.text.trim()));
+        let names: Vec<&str> = names.collect::<Option<_>>()?;
+        let has_names =
+            names.iter().all(|name| is_variable(name) && name.starts_with(|c: char| c.is_ascii_lowercase()));
+        let is_swapped = match names.contains(&PHONE) {
+            true => entries.iter().all(|entry| entry.key != PHONE),
+            false => entries.len() > 1 && entries.iter().all(is_header),
+        };
+        let first = entries.iter().find(|entry| is_header(entry)).filter(|_| has_names && is_swapped)?;
+        let columns: Vec<(String, String)> =
+            names.iter().zip(entries).map(|(name, entry)| ((*name).to_owned(), entry.key.trim().to_owned())).collect();
+        let lines: Vec<String> = columns.iter().map(|(name, header)| format!("{name}: {header:?}")).collect();
+        let message = "`columns` has the headers of the list before the names for texts";
+        let help = format!("write the names first: `columns: {{ {} }}`", lines.join(", "));
+        self.report.at(&first.key_span, Finding::new(&rules::VARIABLE_NAME, message).help(help));
+        Some(columns)
     }
 
     /// The constants, as they were typed.

@@ -23,7 +23,7 @@ impl Resolver<'_> {
         let key = &root.entry("schedule")?.key_span;
         let section = root.section("schedule");
         let (timing, ends) = (self.timing(section, key), self.ends(section));
-        if !root.has("timezone") {
+        if self.lacks_timezone(root) {
             let finding = Finding::new(&rules::SCHEDULE, "`schedule` needs `timezone`: whose clocks its times are on");
             self.report.at(key, finding.help("add `timezone: Europe/Kyiv`, or whatever place is meant"));
         }

@@ -50,6 +50,15 @@ impl Resolver<'_> {
         self.report.at(span, finding.help(zone_advice(name)));
         None
     }
+
+    /// Whether the campaign has no `timezone`, nor one that is misspelt or stands elsewhere, which is told as an unknown key.
+    pub(super) fn lacks_timezone(&self, root: Section<'_>) -> bool {
+        let is_misplaced = |finding: &Finding| {
+            let place = finding.place.as_ref().filter(|_| *finding.rule == rules::UNKNOWN_KEY);
+            place.is_some_and(|place| self.report.slice(&place.span).trim_matches(['"', '\'']) == "timezone")
+        };
+        !root.has("timezone") && !root.has_misspelt("timezone") && !self.report.findings.iter().any(is_misplaced)
+    }
 }
 
 /// What to write instead of a name that the database does not have. Never suggests a zone with another offset.

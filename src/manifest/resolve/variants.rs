@@ -22,7 +22,11 @@ impl Resolver<'_> {
     ) -> Vec<Variant> {
         let Some(entry) = root.entry("variants").filter(|_| root.has("variants")) else { return Vec::new() };
         let columns = self.columns.clone();
-        let entries = entry.value.entries().unwrap_or_default();
+        let Some(entries) = entry.value.entries() else {
+            // What is no map has no shares, and is told as a wrong type.
+            self.gaps.any = true;
+            return Vec::new();
+        };
         let variants: Vec<_> = entries.iter().map(|entry| self.variant(root, entry, &columns)).collect();
         for (name, _) in columns.iter().chain(vars).filter(|(name, _)| name == VARIANT) {
             let message = format!("`{name}` is the name of the variant in texts, and a column or constant too");

@@ -46,7 +46,7 @@ impl Resolver<'_> {
 
     /// Tells that local times need a zone.
     fn zone_for(&mut self, root: Section<'_>, (key, rule): (&str, &'static Rule), span: &Range<usize>) {
-        if !root.has("timezone") {
+        if self.lacks_timezone(root) {
             let finding = Finding::new(rule, format!("`{key}` needs `timezone`: whose clocks its times are on"));
             self.report.at(span, finding.help("add `timezone: Europe/Kyiv`, or whatever place is meant"));
         }

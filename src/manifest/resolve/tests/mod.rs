@@ -1,5 +1,6 @@
 //! Whole campaign files.
 
+mod consequences;
 mod refused;
 mod understood;
 

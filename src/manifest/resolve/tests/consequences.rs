@@ -1,0 +1,100 @@
+//! Mistakes with several consequences: one finding says the cause and what to write.
+
+use super::*;
+
+/// The rules of the findings, each with its message and its help.
+fn words(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, String)> {
+    let words = |finding: &Finding| format!("{} | {}", finding.message, finding.help.as_deref().unwrap_or_default());
+    loaded.findings.iter().map(|finding| (finding.rule.id, words(finding))).collect()
+}
+
+#[track_caller]
+fn has_words(yaml: &str, expected: &[(&str, &str)]) {
+    let told = words(&House::new().load(yaml));
+    assert_eq!(told.len(), expected.len(), "{yaml}{told:#?}");
+    for ((rule, words), (expected_rule, expected_words)) in told.iter().zip(expected) {
+        assert_eq!(rule, expected_rule, "{yaml}");
+        assert!(words.contains(expected_words), "{yaml}{words}");
+    }
+}
+
+#[test]
+fn texts_without_by_are_one_finding_with_their_form() {
+    let unnamed = "write `message: { by: language, texts: { uk: …, en: … } }`";
+    has_words(&with_message("{ uk: Вітаємо, en: Hello }"), &[("missing-key", unnamed)]);
+    has_words(&with_message("{ uk: { file: a.txt }, en: Hello }"), &[("missing-key", unnamed)]);
+    let named = "write `message: { by: lang, texts: { uk: …, en: … } }`";
+    has_words(&with_message("{ by: lang, uk: Вітаємо, en: Hello, else: uk }"), &[("missing-key", named)]);
+}
+
+#[test]
+fn other_maps_of_a_message_keep_their_findings() {
+    let message = |map: &str| told(&House::new().load(with_message(map)));
+    assert_eq!(message("{ fil: a.txt }"), [("unknown-key", 5, 16)]);
+    assert_eq!(message("{ first_name }"), [("wrong-type", 5, 16)]);
+}
+
+#[test]
+fn variants_in_a_list_are_told_with_their_names() {
+    let campaign =
+        |variants: &str| format!("{}variants: {variants}\n", with_channels("- sms: { signature: Co, message: Hi }\n"));
+    let form = "without a dash: `variants: { short: { share: 50% }, long: { share: 50% } }`";
+    has_words(
+        &campaign("[{ name: short, share: 50, message: Hi }, { name: long, share: 50, message: Hello }]"),
+        &[("wrong-type", form), ("unknown-key", "`message` stands under a channel such as `sms`")],
+    );
+    has_words(&campaign("[{ short: { share: 50% } }, { long: { share: 50% } }]"), &[("wrong-type", form)]);
+    has_words(&campaign("[{ share: 50% }, { share: 50% }]"), &[("wrong-type", "write it like `variants: { a: ")]);
+}
+
+#[test]
+fn order_of_channels_is_one_finding_if_another_carries_all() {
+    let sms = "- sms: { signature: A, message: B }\n";
+    let viber = "- viber: { signature: A, message: B, image: i, button: b, link: l, lifetime: 1h }\n";
+    let rcs = "- rcs: { signature: A, message: B, image: i, button: b, link: l }\n";
+    let order =
+        "`sms` before `viber` cannot carry `image`, `link`, `button` and `lifetime` | put `viber` first, then `sms`";
+    has_words(&with_channels(&format!("{sms}{viber}")), &[("not-carried", order)]);
+    let order = "put `rcs` first, then `viber`, then `sms`";
+    let plain = "- viber: { signature: A, message: B }\n";
+    has_words(&with_channels(&format!("{sms}{plain}{rcs}")), &[("not-carried", order)]);
+    let voice = "- voice: { message: B }\n";
+    let told = words(&House::new().load(with_channels(&format!("{voice}{viber}"))));
+    assert!(told.len() > 1 && told.iter().all(|(_, words)| !words.contains("first, then")), "{told:#?}");
+}
+
+#[test]
+fn swapped_columns_are_one_finding_with_the_right_line() {
+    let campaign = |columns: &str| {
+        with_channels("- sms: { signature: Co, message: \"{{ code }}\" }\n")
+            .replace("file: a.csv", &format!("file: a.csv, columns: {{ {columns} }}"))
+    };
+    let right = "write the names first: `columns: { phone: \"Телефон\", code: \"Код\" }`";
+    has_words(&campaign("\"Телефон\": phone, \"Код\": code"), &[("variable-name", right)]);
+    has_words(&campaign("\"Ім'я\": first_name, \"Код\": code"), &[("variable-name", "first_name: \"Ім'я\"")]);
+    // Here only one name is wrong.
+    for columns in [
+        "phone: mobile, \"Код\": code",
+        "phone: Телефон, \"Код\": code",
+        "\"Код\": code",
+        "\"Код\": Code, \"Ім'я\": Name",
+    ] {
+        let told = words(&House::new().load(campaign(columns)));
+        assert!(told.iter().all(|(rule, words)| *rule == "variable-name" && words.contains("use a-z")), "{told:#?}");
+    }
+}
+
+#[test]
+fn misplaced_timezone_is_not_missing_as_well() {
+    let sms = "- sms: { signature: Co, message: Hi }\n";
+    let with = |lines: &str| with_channels(sms) + lines;
+    let place = "write `timezone` at the beginning of a line";
+    let schedule = "schedule: { at: 2031-12-05 10:00 }\n";
+    has_words(&with(&format!("delivery: {{ timezone: Europe/Kyiv }}\n{schedule}")), &[("unknown-key", place)]);
+    has_words(
+        &with("delivery: { timezone: Europe/Kyiv, per_day: 5, window: 9:00-20:00 }\n"),
+        &[("unknown-key", place)],
+    );
+    has_words(&with(&format!("tz: Europe/Kyiv\n{schedule}")), &[("unknown-key", "did you mean `timezone`?")]);
+    has_words(&with(schedule), &[("schedule", "`schedule` needs `timezone`")]);
+}
