@@ -71,7 +71,7 @@ rules! {
     warning SINGLE_BRACES = "single-braces":
         "A name in single braces is sent as it stands.", "Write `{{ name }}` if the recipient's value is meant.";
     warning FOREIGN_PLACEHOLDER = "foreign-placeholder":
-        "A name in the signs of another program (`%name%`, `[name]`, `<name>`, `#name#`, `*|NAME|*`) is sent as it stands.",
+        "A name in the signs of another program (`%name%`, `[name]`, `<name>`, `#name#`, `*|NAME|*`, `${name}`, `{!name}`) is sent as it stands.",
         "Write `{{ name }}` if the recipient's value is meant.";
     error NAME_CLASH = "name-clash":
         "A name that means two things would put the wrong value into texts.", "Give one of them another name.";

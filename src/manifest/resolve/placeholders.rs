@@ -27,10 +27,17 @@ struct Signs {
 }
 
 /// Longer signs come before those that they begin with.
-const SIGNS: [Signs; 8] = [
+const SIGNS: [Signs; 15] = [
     Signs { open: "*|", close: "|*", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
     Signs { open: "<<", close: ">>", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    Signs { open: "<%=", close: "%>", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    Signs { open: "${", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    Signs { open: "#{", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    Signs { open: "{!", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    Signs { open: "{$", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    Signs { open: "[[", close: "]]", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
     Signs { open: "{", close: "}", is_name: is_words, rule: &rules::SINGLE_BRACES },
+    Signs { open: "%%", close: "%%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
     // Prices, discounts and tags have these signs too, and so has any text.
     Signs { open: "%", close: "%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
     Signs { open: "[", close: "]", is_name: is_of_a_person, rule: &rules::FOREIGN_PLACEHOLDER },
@@ -71,14 +78,57 @@ impl Placeholder {
         let (written, name) = (&text[self.span.clone()], text[self.name.clone()].trim());
         let finding = Finding::new(self.rule, format!("`{written}` is sent as it stands"));
         let is_known = is_variable(name) || is_built_in(name);
-        finding.help(match column(name, columns).or_else(|| is_known.then_some(name)) {
-            Some(name) => format!("write `{{{{ {name} }}}}` if the recipient's value is meant"),
+        let last = name.rsplit('.').next().unwrap_or(name).trim();
+        if let Some(name) = column(name, columns).or_else(|| column(last, columns)) {
+            return finding.help(meaning(name, written));
+        }
+        if let Some(usual) = usual_name(last).filter(|usual| *usual != name) {
+            let help = meaning(&usual, written);
+            return finding.help(format!("{help}; between the braces stands the name of the list's column"));
+        }
+        finding.help(match is_known.then_some(name) {
+            Some(name) => meaning(name, written),
             None => format!(
                 "if the column `{name}` is meant, give it a name of Latin letters under `recipients`, as in \
                  `columns: {{ my_name: {name:?} }}`, and write `{{{{ my_name }}}}`"
             ),
         })
     }
+}
+
+/// What to write for a placeholder if the value of this name is meant.
+fn meaning(name: &str, written: &str) -> String {
+    let of_a_price = if written.starts_with("${") {
+        format!(", or `${{{{ {name} }}}}` behind a dollar sign")
+    } else {
+        String::new()
+    };
+    format!("write `{{{{ {name} }}}}` if the recipient's value is meant{of_a_price}")
+}
+
+/// The name that a column usually has in lists, of a name as other programs write it: `first_name` of `FirstName` and of
+/// `FNAME`; nothing if the name has no words in Latin letters.
+fn usual_name(name: &str) -> Option<String> {
+    let known = |short: &str| match short {
+        "fname" => Some("first_name"),
+        "lname" => Some("last_name"),
+        _ => None,
+    };
+    if let Some(usual) = known(&simple(name)) {
+        return Some(usual.to_owned());
+    }
+    let mut words = String::new();
+    let mut before = None;
+    for character in name.chars() {
+        if character.is_uppercase() && before.is_some_and(|before: char| before.is_lowercase()) {
+            words.push('_');
+        }
+        words.extend(character.to_lowercase());
+        before = Some(character);
+    }
+    // Capitals alone may be how the list writes its headers.
+    let is_mixed = name.contains(char::is_lowercase);
+    (is_mixed && is_variable(&words)).then_some(words)
 }
 
 /// What texts call the column of that name or header, however its letters and signs are written.
@@ -167,7 +217,7 @@ mod tests {
 
     #[test]
     fn names_in_the_signs_of_other_programs_are_noticed_and_tags_and_words_are_not() {
-        let cases: [(&str, &[&str]); 26] = [
+        let cases: [(&str, &[&str]); 35] = [
             ("Hi {name}!", &["{name}"]),
             ("Hi { first name }, {ім'я}", &["{ first name }", "{ім'я}"]),
             ("{Ім’я} {Ім`я} {Імʼя}", &["{Ім’я}", "{Ім`я}", "{Імʼя}"]),
@@ -192,7 +242,16 @@ mod tests {
             ("*|*|*", &[]),
             ("<<name>> << first name >>", &["<<name>>", "<< first name >>"]),
             ("a << b, 1 >> 2 <name>", &["<name>"]),
-            ("${name}", &["{name}"]),
+            ("${name}, ${Name}", &["${name}", "${Name}"]),
+            ("$5 ${{ price }} ${", &[]),
+            ("#{name} {# note #}", &["#{name}"]),
+            ("{!Contact.FirstName} {$name}", &["{!Contact.FirstName}", "{$name}"]),
+            ("{! name", &[]),
+            ("%%code%%, 50%% on all, 20%% on some", &["%%code%%"]),
+            ("[[name]] [[1]]", &["[[name]]"]),
+            ("<%= name %> <%", &["<%= name %>"]),
+            ("5 <<< 6 >>> 7", &[]),
+            ("*|FNAME|*", &["*|FNAME|*"]),
             ("{name} {{ x", &["{name}"]),
         ];
         for (text, expected) in cases {
@@ -208,6 +267,12 @@ mod tests {
             ("[магазин поруч]", "write `{{ shop }}` if"),
             ("%plan%", "write `{{ plan }}` if"),
             ("{today}", "write `{{ today }}` if"),
+            ("${plan}", "write `{{ plan }}` if the recipient's value is meant, or `${{ plan }}` behind a dollar sign"),
+            ("%%plan%%", "write `{{ plan }}` if"),
+            ("{!Contact.FirstName}", "write `{{ first_name }}` if"),
+            ("{!Contact.LastName}", "write `{{ last_name }}` if"),
+            ("*|FNAME|*", "write `{{ first_name }}` if"),
+            ("*|LNAME|*", "write `{{ last_name }}` if the recipient's value is meant; between the braces stands"),
             ("{Місто}", "as in `columns: { my_name: \"Місто\" }`, and write `{{ my_name }}`"),
         ] {
             let columns = columns();
@@ -218,7 +283,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "[a-z{}%\\[\\]*|<># їя(]{0,60}") {
+        fn no_text_panics(text in "[a-zA-Z.{}%$!=\\[\\]*|<># їя(]{0,60}") {
             let _ = found(&text);
         }
     }
