@@ -46,7 +46,7 @@ pub(super) fn damage(text: &str) -> Option<(Damage, Range<usize>)> {
         return Some((Damage::LostLetters, word));
     }
     if ampersand {
-        return html_entity(text).map(|entity| (Damage::HtmlEntity, entity));
+        return html_entities(text).into_iter().next().map(|entity| (Damage::HtmlEntity, entity));
     }
     None
 }
@@ -169,13 +169,13 @@ fn is_written(c: char) -> bool {
         | '\u{1f300}'..='\u{1faff}')
 }
 
-/// A character that is written as HTML writes it.
-pub(super) fn html_entity(text: &str) -> Option<Range<usize>> {
+/// The characters that are written as HTML writes them.
+pub(super) fn html_entities(text: &str) -> Vec<Range<usize>> {
     const NAMES: [&str; 17] = [
         "amp", "apos", "bull", "copy", "euro", "gt", "hellip", "laquo", "ldquo", "lt", "mdash", "nbsp", "ndash",
         "quot", "raquo", "rdquo", "rsquo",
     ];
-    text.match_indices('&').find_map(|(start, _)| {
+    let entity = |(start, _): (usize, &str)| {
         let rest = &text[start + 1..];
         let length = rest.bytes().take(8).position(|byte| byte == b';')?;
         let name = &rest[..length];
@@ -186,7 +186,8 @@ pub(super) fn html_entity(text: &str) -> Option<Range<usize>> {
         });
         // A link may have `&copy;` only by mistake too, but `&amp=1` is no entity: the semicolon counts.
         (is_number || NAMES.contains(&name)).then(|| start..start + length + 2)
-    })
+    };
+    text.match_indices('&').filter_map(entity).collect()
 }
 
 /// The character of an entity, as a person would type it.
@@ -216,11 +217,11 @@ pub(super) fn typed(entity: &str) -> Option<String> {
     Some(typed.to_owned())
 }
 
-/// A tag of HTML, such as `<br>` or `</b>`.
-pub(super) fn html_tag(text: &str) -> Option<Range<usize>> {
+/// The tags of HTML, such as `<br>` and `</b>`.
+pub(super) fn html_tags(text: &str) -> Vec<Range<usize>> {
     const TAGS: [&str; 15] =
         ["a", "b", "br", "div", "em", "font", "h1", "h2", "i", "img", "li", "p", "span", "strong", "ul"];
-    text.match_indices('<').find_map(|(start, _)| {
+    let tag = |(start, _): (usize, &str)| {
         let rest = &text[start + 1..];
         let end = rest.find('>')?;
         let inner = rest[..end].trim_start_matches('/');
@@ -228,36 +229,64 @@ pub(super) fn html_tag(text: &str) -> Option<Range<usize>> {
         let attributes = inner[name.len()..].trim().trim_end_matches('/').trim();
         let is_closed = !attributes.contains('<') && (attributes.is_empty() || attributes.contains('='));
         (TAGS.contains(&name.as_str()) && is_closed).then(|| start..start + end + 2)
-    })
+    };
+    text.match_indices('<').filter_map(tag).collect()
 }
 
-/// A line break or a blank as addresses write it, outside of an address.
-pub(super) fn url_escape(text: &str) -> Option<Range<usize>> {
-    ["%0A", "%0a", "%0D", "%0d", "%20"].into_iter().flat_map(|escape| text.match_indices(escape)).find_map(
-        |(start, escape)| {
-            let word = &text[word_around(text, start)];
-            let before = text[..start].chars().next_back();
-            // `5%20` might be a discount, and whatever has a slash or a query is an address.
-            let is_address = word.contains("://") || word.contains('/') || word.contains('?') || word.contains('=');
-            let is_share = escape == "%20" && before.is_some_and(|c| c.is_ascii_digit());
-            (!is_address && !is_share).then(|| start..start + escape.len())
-        },
-    )
+/// The line breaks and blanks that are written as in addresses, outside of an address.
+pub(super) fn url_escapes(text: &str) -> Vec<Range<usize>> {
+    let escape = |(start, _): (usize, &str)| {
+        let escape = text.get(start..start + 3).filter(|escape| is_escaped_blank(escape))?;
+        let word = &text[word_around(text, start).start..start];
+        // `5%20` might be a discount, and a word that has a slash or a query before the sign is an address.
+        let is_address = word.contains(['/', '?', '=']);
+        let is_share = escape == "%20" && word.ends_with(|c: char| c.is_ascii_digit());
+        (!is_address && !is_share).then(|| start..start + escape.len())
+    };
+    text.match_indices('%').filter_map(escape).collect()
 }
 
-/// Words between double asterisks, which no channel makes bold.
-pub(super) fn markdown(text: &str) -> Option<Range<usize>> {
-    text.match_indices("**").find_map(|(start, _)| {
-        let (before, rest) = (&text[..start], &text[start + 2..]);
-        let length = rest.find("**")?;
+/// Whether three characters are a line break or a blank as addresses write it.
+pub(super) fn is_escaped_blank(escape: &str) -> bool {
+    ["%0A", "%0D", "%20"].iter().any(|known| known.eq_ignore_ascii_case(escape))
+}
+
+/// What Markdown would format: words between `**` or `__`, which no channel makes bold, and `[words](address)`.
+///
+/// The address may be a tag of the template language, which `source` shows where `masked` has `x`.
+pub(super) fn markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = ["**", "__"].into_iter().flat_map(|marks| between(masked, marks)).collect();
+    found.extend(masked.match_indices("](").filter_map(|(middle, _)| {
+        let start =
+            masked[..middle].rfind(['[', '\n']).filter(|&at| masked[at..].starts_with('[') && at + 1 < middle)?;
+        let address = middle + 2..middle + 2 + masked[middle + 2..].find(')')?;
+        let shown = &masked[address.clone()];
+        let is_address =
+            shown.contains("://") || shown.starts_with("www.") || source[address.start..].starts_with("{{");
+        (is_address && !shown.contains(char::is_whitespace)).then(|| start..address.end + 1)
+    }));
+    found.sort_by_key(|range| range.start);
+    found
+}
+
+/// The words between two pairs of marks, with the marks.
+fn between(text: &str, marks: &str) -> Vec<Range<usize>> {
+    let mark = &marks[..1];
+    let continues = |c: char| c.is_alphanumeric() || mark.contains(c);
+    let (mut found, mut from) = (Vec::new(), 0);
+    while let Some(start) = text[from..].find(marks).map(|at| from + at) {
+        let rest = &text[start + 2..];
+        let Some(length) = rest.find(marks) else { break };
         let (inner, after) = (&rest[..length], &rest[length + 2..]);
-        let opens = !before.ends_with(|c: char| c.is_alphanumeric() || c == '*')
-            && inner.starts_with(|c: char| !c.is_whitespace() && c != '*');
-        let closes = inner.ends_with(|c: char| !c.is_whitespace())
-            && !after.starts_with(|c: char| c.is_alphanumeric() || c == '*');
-        let is_word = inner.contains(char::is_alphabetic) && !inner.contains('\n');
-        (opens && closes && is_word).then(|| start..start + length + 4)
-    })
+        let opens =
+            !text[..start].ends_with(continues) && inner.starts_with(|c: char| !c.is_whitespace() && !mark.contains(c));
+        let closes = inner.ends_with(|c: char| !c.is_whitespace()) && !after.starts_with(continues);
+        let is_word = inner.contains(|c: char| c.is_alphabetic() || c == '%') && !inner.contains('\n');
+        let is_one = opens && closes && is_word;
+        found.extend(is_one.then(|| start..start + length + 4));
+        from = if is_one { start + length + 4 } else { start + 2 };
+    }
+    found
 }
 
 /// A `\n` of two characters, which is sent as it stands.

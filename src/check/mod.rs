@@ -16,11 +16,13 @@ mod opted_out_cells;
 mod parallel;
 mod prepare;
 mod recipe;
+mod repeated_numbers;
 pub mod rules;
 mod sent_rows;
 mod survey;
 mod tee;
 mod timing;
+mod unmatched_cells;
 mod zones;
 
 pub use broken_text::Damage;
@@ -33,10 +35,10 @@ pub use parallel::{cores, ordered};
 pub use prepare::{CompiledCampaign, Texts, Unprepared, edition, prepare, settings, text_problems};
 pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
 pub use rules::{
-    against_includes, against_message, against_profile, against_texts, changed_rows, costly_characters, empty_cells,
-    invalid_rows, inverted_zones, landlines, list_form, no_messages, notes, odd_rows, opted_out_rows, over_limits,
-    promised_receipts, rows_within, unconfirmed_replica, unfamiliar_ledger, unfilled_notice, unknown_zones, until_over,
-    zone_column,
+    DatabaseValue, against_includes, against_message, against_profile, against_texts, changed_rows, costly_characters,
+    differing_duplicates, empty_cells, invalid_rows, inverted_zones, landlines, list_form, list_over_limits,
+    no_messages, notes, odd_rows, opted_out_rows, over_limits, promised_receipts, rows_within, unconfirmed_replica,
+    unfamiliar_ledger, unfilled_notice, unknown_zones, until_over, zone_column,
 };
 pub use sent_rows::{EarlierFate, EarlierRow, EarlierRun, ListedRow, SentRows, TextHash};
 pub(crate) use survey::sms_parts;

@@ -9,7 +9,9 @@ use roaring::RoaringBitmap;
 
 use super::broken_text::{Damage, damage};
 use super::recipe::Recipe;
-use super::rules::{has_hole, is_insecure_link, slipped_word};
+use super::rules::{
+    DatabaseValue, breaks_link, database_value, has_hole, is_insecure_link, may_break_link, slipped_word,
+};
 use crate::audience::Fields;
 use crate::domain::{Row, Text};
 use crate::message::{Asked, FilledMessage, looped_names, questions};
@@ -70,6 +72,10 @@ pub enum Oddity {
     Slip,
     /// A program has damaged its cell.
     Damaged(Damage),
+    /// Its message shows a date or an amount as a database exports it.
+    OfDatabase(DatabaseValue),
+    /// Its cell has a blank or a sign by which a link of its message ends.
+    BreaksLink,
     /// Its cell is a link without `https://`.
     InsecureLink,
     /// Its message shows that a value is missing.
@@ -113,6 +119,8 @@ pub(super) struct Watch {
     whether: Vec<usize>,
     /// Columns that a loop goes over as they are.
     looped: Vec<usize>,
+    /// Whether a text has a link.
+    has_link: bool,
     comparisons: Vec<Comparison>,
     /// Which comparisons some row passed.
     passed: Vec<AtomicBool>,
@@ -126,6 +134,7 @@ impl Watch {
     pub(super) fn of<'t>(recipe: &Recipe, texts: impl Iterator<Item = &'t Text>) -> Self {
         let (mut whether, mut comparisons) = (Vec::new(), Vec::new());
         let texts: Vec<&Text> = texts.collect();
+        let has_link = texts.iter().any(|text| text.source.contains("://"));
         let looped = texts.iter().flat_map(|text| looped_names(text));
         let looped: BTreeSet<usize> = looped.filter_map(|(name, _)| recipe.column(&name)).collect();
         for question in texts.into_iter().flat_map(questions) {
@@ -138,7 +147,7 @@ impl Watch {
         }
         let columns = recipe.columns_of_texts().into_iter().filter(|column| !recipe.phones.contains(*column)).collect();
         let passed = comparisons.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { columns, whether, looped: looped.into_iter().collect(), comparisons, passed }
+        Self { columns, whether, looped: looped.into_iter().collect(), has_link, comparisons, passed }
     }
 
     /// What is odd of a row that can be sent to; `shows_empty` is whether its message uses an empty cell.
@@ -152,6 +161,12 @@ impl Watch {
                 _ => is_said(message, word),
             });
             odd.extend(found.map(|(oddity, word)| (column, oddity, word.into())));
+            if let Some(value) = database_value(cell).filter(|_| is_said(message, cell)) {
+                odd.push((column, Oddity::OfDatabase(value), cell.into()));
+            }
+            if self.has_link && may_break_link(cell) && message.texts().any(|(_, text)| breaks_link(text, cell)) {
+                odd.push((column, Oddity::BreaksLink, cell.into()));
+            }
         }
         for &column in &self.whether {
             let cell = fields.get(column).trim();

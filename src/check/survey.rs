@@ -15,7 +15,9 @@ use super::opted_out_cells::OptedOutCells;
 use super::parallel::{cores, ordered};
 use super::prepare::{CompiledCampaign, finding};
 use super::recipe::{Composed, Composer, Uncomposed};
+use super::repeated_numbers::{self, RepeatedNumbers};
 use super::rules;
+use super::unmatched_cells::UnmatchedCells;
 use super::zones::Zones;
 use crate::audience::{Chunk, Number, Seen, holds_a_row};
 use crate::calendar::zone_of_country;
@@ -73,6 +75,8 @@ pub struct Survey {
     pub rows_within: RoaringBitmap,
     /// The zones of the rows to be sent to.
     pub zones: Zones,
+    /// The rows that are skipped as duplicates and whose message differs from the one that their number gets.
+    pub differing: RoaringBitmap,
     /// The rows to be sent to whose cells say that their people opted out, for each such column.
     pub opted_out: Vec<OptedOutCells>,
     /// How many people a new round for everybody would go to.
@@ -193,6 +197,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     let used = recipe.columns().into_iter().chain(zones).collect();
     let columns = columns(reader.header(), &used);
     let opted_out = OptedOutCells::of_columns(&columns);
+    let unmatched = UnmatchedCells::of(terms.brief, reader.header());
     let mut damage = None;
     let produce = || {
         let mut chunk = Chunk::new();
@@ -216,15 +221,16 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
                 let landline = landline && message.channels().all(|channel| channel.facts().mobile);
                 let empty = finders[arm].find(record.row, |column| record.fields.get(column));
                 let odd = watch.look(record.fields, message, !empty.is_empty());
+                let hash = repeated_numbers::hash_of(message);
                 let held_out = recipe.allotment.holds_out(phone);
-                Ok(Sendable { phone, arm, sms_parts: parts, costly, landline, empty, odd, held_out })
+                Ok(Sendable { phone, arm, sms_parts: parts, costly, landline, empty, odd, hash, held_out })
             })
             .collect();
         let within = chunk.iter().filter(|record| holds_a_row(record.fields, phone_column, delimiter));
         let within: Vec<Row> = within.map(|record| record.row).collect();
         (chunk, examined, within)
     };
-    let mut tally = Tally { opted_out, ..Tally::default() };
+    let mut tally = Tally { opted_out, unmatched, ..Tally::default() };
     let mut composer = recipe.composer();
     ordered(
         cores(),
@@ -234,6 +240,9 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
         |(chunk, examined, within)| {
             tally.rows_within.extend(within.iter().map(|row| row.get()));
             for (record, examined) in chunk.iter().zip(examined) {
+                if let Err(uncomposed) = &examined {
+                    tally.unmatched.add(record.fields, &uncomposed.reason);
+                }
                 let Some(phone) = tally.add(terms, record.row, examined) else { continue };
                 tally.opted_out.iter_mut().for_each(|cells| cells.add(record.row, record.fields));
                 let cell = zones.map(|zones| record.fields.get(zones).trim());
@@ -280,6 +289,8 @@ struct Sendable {
     empty: Vec<EmptyUse>,
     /// What is odd of it.
     odd: Vec<Odd>,
+    /// What its message says.
+    hash: u64,
     /// Whether its recipient gets nothing, to compare with.
     held_out: bool,
 }
@@ -303,6 +314,8 @@ struct Tally {
     firsts: Vec<First>,
     /// The first row whose number stands in an earlier one.
     repeated: Option<(Row, Phone)>,
+    repeated_numbers: RepeatedNumbers,
+    unmatched: UnmatchedCells,
 }
 
 impl Tally {
@@ -310,7 +323,7 @@ impl Tally {
     fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examination) -> Option<Phone> {
         self.recipients += 1;
         self.rows.insert(row.get());
-        let Sendable { phone, arm, sms_parts, costly, landline, empty, odd, held_out } = match examined {
+        let Sendable { phone, arm, sms_parts, costly, landline, empty, odd, hash, held_out } = match examined {
             Ok(examined) => examined,
             Err(Uncomposed { state, reason, problem }) => {
                 self.left_out.insert(row, state, &reason);
@@ -329,6 +342,7 @@ impl Tally {
         }
         if repeated {
             self.repeated.get_or_insert((row, phone));
+            self.repeated_numbers.skipped(row, phone, hash);
             self.left_out.insert(row, State::Skipped, DUPLICATE);
             return None;
         }
@@ -336,6 +350,9 @@ impl Tally {
         if held_out {
             self.left_out.insert(row, State::Skipped, HOLDOUT);
             return None;
+        }
+        if terms.brief.duplicates != Duplicates::Allow {
+            self.repeated_numbers.sent(phone, hash);
         }
         if landline {
             self.landlines.insert(row.get());
@@ -356,12 +373,17 @@ impl Tally {
         unpassed: Vec<(usize, Comparison)>,
     ) -> Result<Survey, Vec<Finding>> {
         let parts = self.by_size.iter().map(|(size, rows)| size.parts() * rows.len()).sum();
+        let Self { unmatched, .. } = self;
+        let failing = self.failing.into_iter().map(|(reason, problem)| {
+            let finding = unmatched.with_cells(finding(problem, places), &reason);
+            (reason, finding)
+        });
         let survey = Survey {
             recipients: self.recipients,
             last_row: self.rows.max().map_or(Row::HEADER, Row::new),
             rows: self.rows,
             left_out: self.left_out,
-            failing: self.failing.into_iter().map(|(reason, problem)| (reason, finding(problem, places))).collect(),
+            failing: failing.collect(),
             parts,
             by_size: self.by_size,
             empty,
@@ -369,6 +391,7 @@ impl Tally {
             landlines: self.landlines,
             rows_within: self.rows_within,
             zones: self.zones,
+            differing: self.repeated_numbers.differing,
             opted_out: self.opted_out,
             everybody: self.everybody,
             firsts: self.firsts,
@@ -379,6 +402,7 @@ impl Tally {
         let mut findings: Vec<Finding> = rules::duplicate_number(brief, self.repeated).into_iter().collect();
         findings.extend(rules::too_many_invalid(brief, &survey));
         findings.extend(rules::nobody_meant(brief, &survey));
+        findings.extend(rules::no_text_chosen(brief, &survey, &unmatched));
         if findings.is_empty() {
             findings = rules::of_failing_texts(brief, &survey);
         }

@@ -50,7 +50,7 @@ pub use profile::{
 };
 pub use recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastPeople, Recipients};
 pub use report::LoadedFile;
-pub use resolve::{is_slug, load_campaign, load_campaign_within, slug, zone_advice};
+pub use resolve::{is_slug, load_campaign, load_campaign_within, no_text_for, slug, zone_advice};
 pub use resource::{NOTIFY_COMMAND, Resource, ResourceKind};
 pub use sending_terms::SendingTerms;
 pub use settings::{Origin, Setting, settings};

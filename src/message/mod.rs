@@ -53,8 +53,8 @@ pub use names::Names;
 pub use notice::{Notice, fill_notice};
 pub use problem::TextProblem;
 pub use reading::{
-    Asked, FilterCall, Question, filter_calls, looped_names, number_orders, problem_at, questions, remedy_of_number,
-    said,
+    Asked, FilterCall, Mentions, Question, filter_calls, looped_names, masked, mentions, number_orders, problem_at,
+    questions, remedy_of_number, said,
 };
 pub use render::{Invalid, Renderer};
 pub use slips::{cyrillic_lookalike, latin_lookalike};

@@ -1,5 +1,6 @@
 //! What a text says and asks by itself, for rules that judge texts before any row is known.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::engine::{FILTERS, arguments};
@@ -35,6 +36,44 @@ pub struct Question {
 /// The parts of a text that everybody gets as they stand, with their places: bytes of its source.
 pub fn said(text: &Text) -> impl Iterator<Item = (&str, Range<usize>)> {
     literals(&text.source).into_iter().map(|at| (&text.source[at.clone()], at))
+}
+
+/// The source with `x` for each byte of its tags: what is found in it stands at the same bytes of the source.
+#[must_use]
+pub fn masked(text: &Text) -> String {
+    let mut masked = String::with_capacity(text.source.len());
+    for literal in literals(&text.source) {
+        masked.extend(std::iter::repeat_n('x', literal.start - masked.len()));
+        masked += &text.source[literal];
+    }
+    masked.extend(std::iter::repeat_n('x', text.source.len() - masked.len()));
+    masked
+}
+
+/// What the tags of a text mention.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mentions {
+    /// Names and keywords.
+    pub names: BTreeSet<String>,
+    /// Names of texts that it includes or extends.
+    pub texts: BTreeSet<String>,
+}
+
+/// What the tags of a text mention.
+#[must_use]
+pub fn mentions(text: &Text) -> Mentions {
+    let mut mentions = Mentions::default();
+    for tag in tokens(&text.source).split_inclusive(|token| matches!(token.kind, Kind::End { .. })) {
+        let includes = matches!(tag, [_, Token { kind: Kind::Name("include" | "extends" | "import"), .. }, ..]);
+        for token in tag {
+            match &token.kind {
+                Kind::Name(name) => drop(mentions.names.insert((*name).to_owned())),
+                Kind::Text(name) if includes => drop(mentions.texts.insert(name.clone())),
+                _ => {}
+            }
+        }
+    }
+    mentions
 }
 
 /// The questions that a text asks of bare names in its conditions, as far as they are simple ones.
@@ -209,6 +248,13 @@ mod tests {
     fn asked_by(source: &str) -> Vec<(String, Asked)> {
         let text = Text { name: "t".into(), source: source.into() };
         questions(&text).into_iter().map(|question| (question.name, question.asked)).collect()
+    }
+
+    #[test]
+    fn masked_text_keeps_the_places_of_its_words() {
+        for (source, shown) in [("Hi", "Hi"), ("a{{ b }}є{# c #}", "axxxxxxxєxxxxxxx"), ("{{ b }}c", "xxxxxxxc")] {
+            assert_eq!(masked(&Text { name: "t".into(), source: source.into() }), shown);
+        }
     }
 
     #[test]

@@ -9,8 +9,8 @@ use super::inputs::Includes;
 use super::{Error, Event, Inputs, Observer, already_sent, blocking, capped, opted_out};
 use crate::check::online::Cost;
 use crate::check::{
-    Excluded, RunStart, Survey, changed_rows, costly_characters, empty_cells, inverted_zones, landlines, odd_rows,
-    opted_out_rows, over_limits, rows_within, timing_findings, unknown_zones,
+    Excluded, RunStart, Survey, changed_rows, costly_characters, differing_duplicates, empty_cells, inverted_zones,
+    landlines, odd_rows, opted_out_rows, over_limits, rows_within, timing_findings, unknown_zones,
 };
 use crate::finding::Finding;
 use crate::ledger::Ledger;
@@ -53,6 +53,7 @@ impl ListSurvey {
         let mut findings = self.of_files.clone();
         findings.extend(changed_rows(&self.survey));
         findings.extend(opted_out_rows(&self.survey, &inputs.campaign.brief));
+        findings.extend(differing_duplicates(&self.survey, &inputs.campaign));
         findings.extend(rows_within(&self.survey));
         findings.extend(landlines(&self.survey));
         findings.extend(empty_cells(&self.survey, &inputs.campaign.places));

@@ -3,7 +3,9 @@
 use std::io::BufReader;
 
 use super::Inputs;
-use crate::check::{Excluded, Terms, Unprepared, invalid_rows, opted_out_rows, rows_within, survey, unknown_zones};
+use crate::check::{
+    Excluded, Terms, Unprepared, invalid_rows, list_over_limits, opted_out_rows, rows_within, survey, unknown_zones,
+};
 use crate::domain::{Content, OperationKind};
 use crate::finding::{Finding, rules};
 use crate::manifest::{Brief, Gaps};
@@ -51,19 +53,20 @@ impl Inputs {
         let (excluded, zones) = (Excluded::default(), self.campaign.zone_column());
         let by_country = self.campaign.goes_by_country(self.destination.profile());
         let terms = Terms { brief: &brief, excluded: &excluded, zones, by_country };
+        // If the condition is wrong, nobody knows which rows are meant, but a damaged row is damaged.
+        let is_known = brief.condition.is_some() == self.campaign.brief.condition.is_some();
         let surveyed = survey(&mut prepared, &terms);
         let findings = match surveyed {
             Ok(survey) => [
                 invalid_rows(&survey),
                 opted_out_rows(&survey, &brief),
                 rows_within(&survey).into_iter().collect(),
+                list_over_limits(&self.campaign, &survey).filter(|_| is_known).into_iter().collect(),
                 unknown_zones(&survey).into_iter().collect(),
             ]
             .concat(),
             Err(findings) => self.at_window(findings),
         };
-        // If the condition is wrong, nobody knows which rows are meant, but a damaged row is damaged.
-        let is_known = brief.condition.is_some() == self.campaign.brief.condition.is_some();
         findings.into_iter().filter(|finding| is_known || finding.place.is_some()).collect()
     }
 }
@@ -78,7 +81,7 @@ fn without_texts(brief: &Brief) -> Brief {
 /// Whether a finding is no consequence of what is wrong with the campaign file.
 fn is_proven(finding: &Finding, gaps: &Gaps, told: &[Finding]) -> bool {
     // A region or a column that the file says wrongly may be why numbers are invalid.
-    if ["recipients-phone-column", "too-many-invalid", "invalid-row"].contains(&finding.rule.id) {
+    if ["recipients-phone-column", "too-many-invalid", "invalid-row", "over-limits"].contains(&finding.rule.id) {
         return !gaps.recipients;
     }
     if *finding.rule == rules::UNKNOWN_VARIABLE {

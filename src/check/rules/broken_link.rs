@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::check::broken_text::is_escaped_blank;
 use crate::domain::Text;
 use crate::finding::Rule;
 use crate::message::{TextProblem, problem_at, said};
@@ -50,6 +51,11 @@ fn broken(text: &str) -> Vec<Range<usize>> {
         } else {
             word
         };
+        // A line break as addresses write it is a finding of its own.
+        let mut word = word;
+        while before.get(word..word + 3).is_some_and(is_escaped_blank) {
+            word += 3;
+        }
         let scheme = &before[word..];
         let letters: String = scheme.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
         let meant = scheme.len() <= 9 && strsim::damerau_levenshtein(&letters, "https") <= 2 && letters.contains('t');
@@ -112,6 +118,8 @@ mod tests {
             "and // or",
             "tg://resolve",
             "https://a.example/?u=https://b",
+            "%0Ahttps://a.example",
+            "%0d%0ahttps://a.example",
         ] {
             assert!(broken(&format!("See {right} now")).is_empty(), "{right}");
         }

@@ -18,12 +18,12 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
         Some((damage, at.start + word.start..at.start + word.end))
     });
     let problem = |(damage, span)| match damage {
-        Damage::LostLetters => lost_letters::in_text(text, span),
-        Damage::ControlCharacter => control_character::in_text(text, span),
-        Damage::MisreadEncoding => misread_encoding::in_text(text, span),
-        Damage::HtmlEntity => html_entity::in_text(text, span),
+        Damage::LostLetters => Some(lost_letters::in_text(text, span)),
+        Damage::ControlCharacter => Some(control_character::in_text(text, span)),
+        Damage::MisreadEncoding => Some(misread_encoding::in_text(text, span)),
+        Damage::HtmlEntity => html_entity::in_text(text),
     };
-    found.map(problem).collect()
+    found.filter_map(problem).collect()
 }
 
 /// The damage of the cells of a column.

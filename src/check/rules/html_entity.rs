@@ -1,11 +1,10 @@
 //! Characters as HTML writes them.
 
-use std::ops::Range;
-
-use crate::check::broken_text::typed;
+use super::as_it_stands;
+use crate::check::broken_text::{html_entities, typed};
 use crate::domain::Text;
 use crate::finding::{Finding, Rule};
-use crate::message::{TextProblem, problem_at};
+use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "html-entity",
@@ -13,16 +12,21 @@ pub(super) static RULE: Rule = Rule::warning(
     "Write the character itself, and have the list exported without HTML.",
 );
 
-/// A text that everybody gets.
-pub(super) fn in_text(text: &Text, span: Range<usize>) -> TextProblem {
-    let entity = &text.source[span.clone()];
-    let help = match typed(entity) {
-        Some(character) if character == " " => "write a blank".to_owned(),
-        Some(character) => format!("write `{character}`"),
-        None => "write the character itself".to_owned(),
+/// The characters of a text that everybody gets.
+pub(super) fn in_text(text: &Text) -> Option<TextProblem> {
+    let meant = |entity: &str| match typed(entity) {
+        Some(character) if character == " " => "a blank".to_owned(),
+        Some(character) => format!("`{character}`"),
+        None => "the character itself".to_owned(),
     };
-    let message = format!("`{entity}` would be sent as it stands");
-    problem_at(text, span, &RULE, message, &help)
+    let help = |entities: &[&str]| match entities {
+        [one] => format!("write {}", meant(one)),
+        several => {
+            let each: Vec<String> = several.iter().map(|entity| format!("{} for `{entity}`", meant(entity))).collect();
+            format!("write {}", each.join(", "))
+        }
+    };
+    as_it_stands::finding(text, &html_entities(&masked(text)), &RULE, help)
 }
 
 /// The cells of a column.

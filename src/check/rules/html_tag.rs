@@ -1,9 +1,10 @@
 //! Tags of HTML in texts.
 
-use crate::check::broken_text::html_tag;
+use super::as_it_stands;
+use crate::check::broken_text::html_tags;
 use crate::domain::Text;
 use crate::finding::Rule;
-use crate::message::{TextProblem, problem_at, said};
+use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "html-tag",
@@ -11,19 +12,16 @@ pub(super) static RULE: Rule = Rule::warning(
     "Remove the tags; write a line break where one is meant, with the text behind `|` in YAML.",
 );
 
-/// The first tag of a text that everybody gets.
+/// The tags of a text that everybody gets.
 pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
-    let first = said(text).find_map(|(part, at)| html_tag(part).map(|tag| at.start + tag.start..at.start + tag.end));
-    let problem = first.map(|span| {
-        let tag = &text.source[span.clone()];
-        let is_break = tag.to_ascii_lowercase().starts_with("<br");
-        let help = if is_break {
-            "write a line break: put the text behind `|`, in lines of its own"
-        } else {
-            "remove the tags"
-        };
-        let message = format!("`{tag}` would be sent as it stands");
-        problem_at(text, span, &RULE, message, help)
-    });
-    problem.into_iter().collect()
+    let help = |tags: &[&str]| {
+        let is_break = |tag: &str| tag.to_ascii_lowercase().starts_with("<br");
+        let line_break = "write a line break: put the text behind `|`, in lines of its own";
+        match (tags.iter().any(|tag| is_break(tag)), tags.iter().all(|tag| is_break(tag))) {
+            (true, true) => line_break.to_owned(),
+            (true, false) => format!("for `<br>` {line_break}; remove the other tags"),
+            (false, _) => "remove the tags".to_owned(),
+        }
+    };
+    as_it_stands::finding(text, &html_tags(&masked(text)), &RULE, help).into_iter().collect()
 }

@@ -1,25 +1,25 @@
-//! Words between double asterisks in texts.
+//! Words and links in texts as Markdown writes them.
 
+use super::as_it_stands;
 use crate::check::broken_text::markdown;
 use crate::domain::Text;
-use crate::finding::Rule;
-use crate::message::{TextProblem, problem_at, said};
+use crate::finding::{Rule, list_all};
+use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "markdown",
-    "No channel makes words between `**` bold: the asterisks are sent as they stand.",
-    "Remove the asterisks; WhatsApp and Viber make words between single ones bold.",
+    "No channel makes words between `**` or `__` bold or hides the address of `[words](address)`: they are sent as they stand.",
+    "Remove the signs, and write the address alone; WhatsApp and Viber make words between single asterisks bold.",
 );
 
-/// The first such words of a text that everybody gets.
+/// The words and links of a text that everybody gets.
 pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
-    let first =
-        said(text).find_map(|(part, at)| markdown(part).map(|found| at.start + found.start..at.start + found.end));
-    let problem = first.map(|span| {
-        let bold = &text.source[span.clone()];
-        let help = format!("write `{}`", bold.trim_matches('*'));
-        let message = format!("`{bold}` would be sent with its asterisks");
-        problem_at(text, span, &RULE, message, &help)
-    });
-    problem.into_iter().collect()
+    let help = |found: &[&str]| {
+        let plain = found.iter().map(|found| match found.rsplit_once("](") {
+            Some((_, address)) if found.starts_with('[') => address.trim_end_matches(')'),
+            _ => found.trim_matches(['*', '_']),
+        });
+        format!("write {}", list_all(plain))
+    };
+    as_it_stands::finding(text, &markdown(&masked(text), &text.source), &RULE, help).into_iter().collect()
 }

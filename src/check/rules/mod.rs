@@ -4,9 +4,11 @@
 //! it. Rules of what a single file says stand in [`finding::rules`](crate::finding::rules), since they are needed where
 //! the file is read. Rows are told by `rows`: counted, by what is said of them, with examples.
 
+mod as_it_stands;
 mod balance_too_low;
 mod batch_limit;
 mod broken_link;
+mod cell_in_link;
 mod cell_is_text;
 mod changed_row;
 mod closed_window;
@@ -15,7 +17,9 @@ mod codes_only;
 mod control_character;
 mod costly_character;
 mod damaged_text;
+mod database_value;
 mod dates;
+mod differing_duplicates;
 mod duplicate_number;
 mod empty_cell;
 mod empty_greeting;
@@ -42,6 +46,7 @@ mod missing_hook;
 mod missing_price;
 mod never_sends;
 mod no_messages;
+mod no_text_chosen;
 mod nobody_meant;
 mod notify_text;
 mod odd_rows;
@@ -68,6 +73,7 @@ mod unknown_zone;
 mod until_near;
 mod until_over;
 mod unused_column;
+mod unused_constant;
 mod url_escape;
 mod whatsapp_route;
 
@@ -78,9 +84,13 @@ use crate::finding::{Finding, Rule, rules};
 use crate::manifest::{Campaign, Profile};
 
 pub(super) use balance_too_low::judge as balance_too_low;
+pub(super) use cell_in_link::{breaks as breaks_link, may_break as may_break_link};
 pub(super) use cell_is_text::orders as number_orders;
 pub use changed_row::changed_rows;
 pub use costly_character::costly_characters;
+pub use database_value::DatabaseValue;
+pub(super) use database_value::database_value;
+pub use differing_duplicates::differing_duplicates;
 pub(super) use duplicate_number::judge as duplicate_number;
 pub use empty_cell::empty_cells;
 pub(super) use empty_greeting::is_shown as has_hole;
@@ -96,13 +106,14 @@ pub use list_form::list_form;
 pub use never_sends::RULE as NEVER_SENDS;
 pub(super) use never_sends::{past_run_never_sends, run_never_sends, schedule_never_sends};
 pub use no_messages::no_messages;
+pub(super) use no_text_chosen::judge as no_text_chosen;
 pub(super) use nobody_meant::judge as nobody_meant;
 pub use notify_text::unfilled_notice;
 pub use odd_rows::odd_rows;
 pub use online_unknown::RULE as ONLINE_UNKNOWN;
 pub(super) use online_unknown::judge as online_unknown;
 pub use opted_out_rows::opted_out_rows;
-pub use over_limits::over_limits;
+pub use over_limits::{list_over_limits, over_limits};
 pub use promised_receipts::promised_receipts;
 pub use row_within::rows_within;
 pub(super) use schedule_over::schedule_over;
@@ -158,13 +169,17 @@ static TEXTS: &[&Rule] = &[
     &misread_encoding::RULE,
     &two_scripts::RULE,
     &unfinished_text::RULE,
+    &unused_constant::RULE,
     &url_escape::RULE,
 ];
 
 /// Those that judge people and what they get.
 static PEOPLE: &[&Rule] = &[
+    &cell_in_link::RULE,
     &changed_row::RULE,
     &costly_character::RULE,
+    &database_value::RULE,
+    &differing_duplicates::RULE,
     &duplicate_number::RULE,
     &empty_cell::RULE,
     &empty_greeting::RULE,
@@ -173,6 +188,7 @@ static PEOPLE: &[&Rule] = &[
     &landline::RULE,
     &list_form::RULE,
     &no_messages::RULE,
+    &no_text_chosen::RULE,
     &nobody_meant::RULE,
     &opted_out_rows::RULE,
     &over_limits::RULE,

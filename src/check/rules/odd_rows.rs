@@ -2,7 +2,8 @@
 
 use super::rows::first_of;
 use super::{
-    cell_is_text, damaged_text, empty_greeting, insecure_link, loop_over_text, placeholder_value, two_scripts,
+    cell_in_link, cell_is_text, damaged_text, database_value, empty_greeting, insecure_link, loop_over_text,
+    placeholder_value, two_scripts,
 };
 use crate::check::{OddRows, Oddity, Survey};
 use crate::finding::Finding;
@@ -17,6 +18,14 @@ pub fn odd_rows(survey: &Survey) -> Vec<Finding> {
         match oddity {
             Oddity::Nothing(_) => Some(placeholder_value::in_rows(header, example, &told)),
             Oddity::Damaged(damage) => Some(damaged_text::in_rows(damage, header, example, &told)),
+            Oddity::OfDatabase(value) => {
+                let name = of(column).map_or("", |column| column.name.as_str());
+                Some(database_value::in_rows(value, name, example, &told))
+            }
+            Oddity::BreaksLink => {
+                let name = of(column).map_or("", |column| column.name.as_str());
+                Some(cell_in_link::in_rows(name, example, &told))
+            }
             Oddity::Slip => Some(two_scripts::in_rows(header, example, &told)),
             Oddity::InsecureLink => Some(insecure_link::in_rows(header, &told)),
             Oddity::Hole => empty_greeting::in_rows(rows),

@@ -22,10 +22,7 @@ pub fn over_limits(
     rows: &RoaringBitmap,
 ) -> Vec<Finding> {
     let limits = &campaign.limits;
-    let at = |finding: Finding, key| match campaign.places.of_key(key) {
-        Some(place) => finding.at(place),
-        None => finding,
-    };
+    let at = |finding: Finding, key| finding.at(campaign.places.of_key(key));
     let recipients = limits.recipients.filter(|limit| rows.len() > *limit).map(|limit| {
         let people = rows.len();
         let message =
@@ -43,4 +40,16 @@ pub fn over_limits(
         Some(at(Finding::new(&RULE, message), "limits.cost"))
     });
     recipients.into_iter().chain(cost).collect()
+}
+
+/// That the list has more people than the limit, where nothing else is known of the messages.
+#[must_use]
+pub fn list_over_limits(campaign: &Campaign, survey: &Survey) -> Option<Finding> {
+    let people = survey.planned();
+    let limit = campaign.limits.recipients.filter(|limit| people > *limit)?;
+    let message = format!(
+        "{people} people of the list can get a message, and `limits.recipients` is {limit}: a run stops there, and the \
+         others get nothing"
+    );
+    Some(Finding::new(&RULE, message).at(campaign.places.of_key("limits.recipients")))
 }

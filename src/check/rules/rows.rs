@@ -49,6 +49,12 @@ pub(super) fn first_few(rows: &RoaringBitmap) -> String {
     }
 }
 
+/// The first of these rows and how many more there are, before what they are: `rows 3 and 5 are`.
+pub(super) fn named_rows(rows: &RoaringBitmap) -> String {
+    let shown: Vec<String> = rows.iter().take(NAMED).map(|row| row.to_string()).collect();
+    subject(&shown, rows.len() - shown.len() as u64)
+}
+
 /// A finding for each reason that there is room for, and one for the rest; `what` is what all these rows are.
 pub(super) fn findings(rule: &'static Rule, what: &str, reasons: &[Alike<'_>]) -> Vec<Finding> {
     let (mut findings, mut named, mut rest) = (Vec::new(), 0, 0);

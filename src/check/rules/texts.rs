@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{
     broken_link, cell_is_text, code_for_all, codes_only, costly_character, damaged_text, empty_greeting,
     escaped_line_break, filter_argument, html_tag, insecure_link, long_button, markdown, two_scripts, unfinished_text,
-    url_escape,
+    unused_constant, url_escape,
 };
 use crate::check::prepare::finding;
 use crate::domain::{Content, Stage, Text};
@@ -54,7 +54,9 @@ pub fn against_texts(campaign: &Campaign) -> Vec<Finding> {
     problems.extend(stages().flat_map(|stage| of_stages.into_iter().flat_map(move |judge| judge(stage))));
     // What a missing text would say is unknown.
     let problems = problems.into_iter().filter(|problem| !Text::is_stand_in(&problem.text));
-    problems.map(|problem| finding(problem, Some(&campaign.places))).collect()
+    let mut findings: Vec<Finding> = problems.map(|problem| finding(problem, Some(&campaign.places))).collect();
+    findings.extend(unused_constant::judge(campaign));
+    findings
 }
 
 /// What texts show that others include, by name and source.

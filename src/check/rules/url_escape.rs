@@ -1,9 +1,10 @@
 //! Characters in texts as addresses write them.
 
-use crate::check::broken_text::url_escape;
+use super::as_it_stands;
+use crate::check::broken_text::url_escapes;
 use crate::domain::Text;
 use crate::finding::Rule;
-use crate::message::{TextProblem, problem_at, said};
+use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "url-escape",
@@ -11,18 +12,25 @@ pub(super) static RULE: Rule = Rule::warning(
     "Write a line break or a blank itself.",
 );
 
-/// The first such character of a text that everybody gets.
+/// The blanks and line breaks of a text that everybody gets.
 pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
-    let first =
-        said(text).find_map(|(part, at)| url_escape(part).map(|found| at.start + found.start..at.start + found.end));
-    let problem = first.map(|span| {
-        let escape = &text.source[span.clone()];
-        let help = match escape {
-            "%20" => "write a blank",
-            _ => "write a line break: put the text behind `|`, in lines of its own",
+    let masked = masked(text);
+    let help = |escapes: &[&str]| {
+        let line_break = "a line break: put the text behind `|`, in lines of its own";
+        let help = match (escapes.contains(&"%20"), escapes.iter().any(|escape| *escape != "%20")) {
+            (true, true) => format!("write a blank for `%20`, and for the others {line_break}"),
+            (true, false) => "write a blank".to_owned(),
+            (false, _) => format!("write {line_break}"),
         };
-        let message = format!("`{escape}` would be sent as it stands");
-        problem_at(text, span, &RULE, message, help)
-    });
-    problem.into_iter().collect()
+        match has_plus_for_blank(&masked) {
+            true => format!("{help}; a `+` between words is a blank in addresses too"),
+            false => help,
+        }
+    };
+    as_it_stands::finding(text, &url_escapes(&masked), &RULE, help).into_iter().collect()
+}
+
+fn has_plus_for_blank(text: &str) -> bool {
+    text.match_indices('+')
+        .any(|(at, _)| text[..at].ends_with(char::is_alphabetic) && text[at + 1..].starts_with(char::is_alphabetic))
 }

@@ -89,11 +89,17 @@ fn template(by: &str, texts: &[(String, String)], other: Option<&str>) -> String
         Some(name) => format!("{{% else %}}{{% include {} %}}{{% endif %}}", quoted(name)),
         None => {
             let words: Vec<&str> = texts.iter().map(|(word, _)| word.as_str()).collect();
-            let why = format!("there is no text for what stands in {by}, only for {}", words.join(", "));
+            let why = format!("{}, only for {}", no_text_for(by), words.join(", "));
             format!("{{% else %}}{{{{ throw(message={}) }}}}{{% endif %}}", quoted(&why))
         }
     };
     source
+}
+
+/// How the reason begins for which a row has no text, by the column that chooses it.
+#[must_use]
+pub fn no_text_for(by: &str) -> String {
+    format!("there is no text for what stands in {by}")
 }
 
 /// A text between the quotes that it leaves free.

@@ -32,7 +32,7 @@ use super::campaign::{Brief, Campaign, Duplicates, default_results};
 use super::day::{Day, dated};
 use super::document::{self, FileKind};
 use super::file::is_list;
-use super::keys::CAMPAIGN;
+use super::keys::{CAMPAIGN, SUPPRESS_FILE};
 use super::recipients::Recipients;
 use super::report::{LoadedFile, Report};
 use super::section::Section;
@@ -44,6 +44,7 @@ use crate::calendar::PerDay;
 use crate::domain::{Budget, Content, Endpoint, Language, ListForm, OperationKind, Purpose, Text};
 use crate::finding::{Finding, Source, quoted, rules};
 
+pub use chosen::no_text_for;
 pub use names::{is_slug, slug};
 pub use timezone::zone_advice;
 
@@ -122,6 +123,7 @@ impl Resolver<'_> {
         self.refuse_waiting(root, source.as_ref());
         let form = self.list_form(recipients);
         let suppress = self.suppress(recipients);
+        self.refuse_own_list(recipients, source.as_ref());
         let results = self.results(root, name.as_deref());
         self.refuse_resending(
             root,
@@ -266,6 +268,29 @@ impl Resolver<'_> {
         let this = std::cell::RefCell::new(self);
         let path = |name: &str, span: &Range<usize>| this.borrow_mut().file_on_the_day(name, span);
         suppress_files(recipients, "recipients", path, |section| this.borrow_mut().region(section))
+    }
+
+    /// Refuses the list of recipients under `suppress`: everybody on it would be held back.
+    fn refuse_own_list(&mut self, recipients: Section<'_>, source: Option<&Recipients>) {
+        let Some(list) = source.and_then(Recipients::file) else { return };
+        let Some(value) = recipients.value("suppress") else { return };
+        for item in value.items().unwrap_or(std::slice::from_ref(value)) {
+            let section = Section::new(Some(item), SUPPRESS_FILE);
+            // Another column of the list may hold the numbers of people who opted out.
+            let named = match item.scalar() {
+                Some(scalar) => Some((scalar.text.trim(), &item.span)),
+                None => section.typed("file").filter(|_| !section.has("phone")),
+            };
+            let Some((name, span)) = named else { continue };
+            let file = dated(name, self.today).and_then(|name| self.paths.resolve(&name).ok());
+            if file.is_some_and(|file| file.path() == list.path()) {
+                let message = format!(
+                    "`{name}` under `suppress` is the list of recipients itself, so nobody would get a message"
+                );
+                let help = "name the file of the people who opted out, as in `suppress: [stop-list.csv]`";
+                self.report.at(span, Finding::new(&rules::SUPPRESS_FILE, message).help(help));
+            }
+        }
     }
 
     /// Tells that rows in doubt are never sent again by a rule where that could harm.

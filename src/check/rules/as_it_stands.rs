@@ -1,0 +1,69 @@
+//! Signs of a text that are sent as they stand, all of them in one finding.
+
+use std::ops::Range;
+
+use crate::domain::Text;
+use crate::finding::{Rule, list_all};
+use crate::message::{TextProblem, problem_at};
+
+/// The most signs that a finding names.
+const NAMED: usize = 8;
+/// The most characters of one of them.
+const LONGEST: usize = 60;
+
+/// The finding at the first of these signs, which names each once; nothing where there are none.
+pub(super) fn finding(
+    text: &Text,
+    spans: &[Range<usize>],
+    rule: &'static Rule,
+    help: impl FnOnce(&[&str]) -> String,
+) -> Option<TextProblem> {
+    let first = spans.first()?.clone();
+    let mut signs: Vec<&str> = Vec::new();
+    for sign in spans.iter().map(|span| &text.source[span.clone()]) {
+        if !signs.contains(&sign) {
+            signs.push(sign);
+        }
+    }
+    let more = signs.len().saturating_sub(NAMED);
+    signs.truncate(NAMED);
+    let named: Vec<String> = signs.iter().map(|sign| shortened(sign)).collect();
+    let named = list_all(named.iter().map(String::as_str));
+    let message = match (signs.as_slice(), more) {
+        ([_], 0) => format!("{named} would be sent as it stands"),
+        (_, 0) => format!("{named} would be sent as they stand"),
+        (_, more) => format!("{named}, and {more} more like them, would be sent as they stand"),
+    };
+    Some(problem_at(text, first, rule, message, &help(&signs)))
+}
+
+/// The first characters of a long sign.
+fn shortened(sign: &str) -> String {
+    match sign.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &sign[..end]),
+        None => sign.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static RULE: Rule = Rule::warning("sign", "A sign.", "Remove it.");
+
+    #[test]
+    fn finding_names_each_sign_once_and_few_of_many() {
+        let told = |source: &str, spans: &[Range<usize>]| {
+            let text = Text { name: "t".into(), source: source.into() };
+            finding(&text, spans, &RULE, |signs| signs.join(" ")).map(|problem| problem.message)
+        };
+        assert_eq!(told("ab", &[]), None);
+        let one = |end: usize| vec![Range { start: 0, end }];
+        assert_eq!(told("ab", &one(1)).as_deref(), Some("`a` would be sent as it stands"));
+        assert_eq!(told("aba", &[0..1, 1..2, 2..3]).as_deref(), Some("`a` and `b` would be sent as they stand"));
+        let each: Vec<Range<usize>> = (0..10).map(|at| at..at + 1).collect();
+        assert!(told("abcdefghij", &each).unwrap().ends_with("`h`, and 2 more like them, would be sent as they stand"));
+        let long = format!("<{}>", "є".repeat(80));
+        assert!(told(&long, &one(long.len())).unwrap().contains("є…`"));
+    }
+}

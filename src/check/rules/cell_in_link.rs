@@ -1,0 +1,93 @@
+//! Cells with signs that end a link or divide it, inside of links.
+
+use crate::finding::{Finding, Rule};
+
+pub(super) static RULE: Rule = Rule::warning(
+    "cell-in-link",
+    "A link ends at a blank, and `&` or `#` begins another part of it, so people open another page than is meant.",
+    "Add a column with these values as links write them, `%20` for a blank and `%26` for `&`, and use it in the link.",
+);
+
+/// The cells of a column, by the name that texts call it.
+pub(super) fn in_rows(name: &str, example: &str, rows: &str) -> Finding {
+    let end = match example.find(char::is_whitespace) {
+        Some(_) => "the link ends at the blank",
+        None => "`&` or `#` begins another part of the link",
+    };
+    let message = format!("`{example}` of the column `{name}` stands in a link, and {end}; so it is in {rows}");
+    let help = format!(
+        "add a column to the list with these values as links write them, here `{}`, and use it in the link in the place \
+         of `{name}`",
+        encoded(example)
+    );
+    Finding::new(&RULE, message).help(help)
+}
+
+/// A value as a link writes it.
+fn encoded(value: &str) -> String {
+    let mut encoded = String::with_capacity(value.len());
+    for character in value.chars() {
+        match character {
+            '&' => encoded += "%26",
+            '#' => encoded += "%23",
+            '%' => encoded += "%25",
+            '+' => encoded += "%2B",
+            blank if blank.is_whitespace() => encoded += "%20",
+            other => encoded.push(other),
+        }
+    }
+    encoded
+}
+
+/// Whether a cell has a sign that may end a link or divide it.
+pub(in crate::check) fn may_break(cell: &str) -> bool {
+    cell.contains(|c: char| c.is_whitespace() || matches!(c, '&' | '#'))
+}
+
+/// Whether a cell stands in a link of a text and breaks it there; `&` and `#` only behind `=`, where a value is meant.
+pub(in crate::check) fn breaks(text: &str, cell: &str) -> bool {
+    text.match_indices(cell).any(|(at, _)| {
+        let before = &text[..at];
+        let word = before.rsplit(char::is_whitespace).next().unwrap_or(before);
+        word.contains("://") && (word.ends_with('=') || cell.contains(char::is_whitespace))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cell_breaks_a_link_if_it_stands_within() {
+        for (text, cell) in [
+            ("See https://shop.example/?c=NEW 126", "NEW 126"),
+            ("https://shop.example/NEW 126 now", "NEW 126"),
+            ("https://shop.example/?c=R&B-163", "R&B-163"),
+            ("https://shop.example/?c=1#2&d=3", "1#2"),
+        ] {
+            assert!(may_break(cell) && breaks(text, cell), "{text}");
+        }
+    }
+
+    #[test]
+    fn cell_beside_a_link_or_with_parts_of_one_breaks_nothing() {
+        for (text, cell) in [
+            ("NEW 126: https://shop.example/?c=NEW%20126", "NEW 126"),
+            ("https://shop.example/ Olena Ko", "Olena Ko"),
+            ("Olena Ko, https://shop.example", "Olena Ko"),
+            ("https://shop.example/?a=1&b=2", "a=1&b=2"),
+            ("https://shop.example/#sale", "#sale"),
+            ("https://shop.example/?a=1&b=2", "https://shop.example/?a=1&b=2"),
+        ] {
+            assert!(!breaks(text, cell), "{text}");
+        }
+        assert!(!may_break("NEW-126") && !may_break("https://shop.example/?c=1"));
+    }
+
+    #[test]
+    fn remedy_shows_the_value_as_a_link_writes_it() {
+        for (value, shown) in [("NEW 126", "`NEW%20126`"), ("R&B-163", "`R%26B-163`")] {
+            assert!(in_rows("code", value, "row 2").help.unwrap().contains(shown), "{value}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Dates and amounts as databases export them.
+
+use crate::domain::variable::is_variable;
+use crate::finding::{Finding, Rule};
+
+pub(super) static RULE: Rule = Rule::warning(
+    "database-value",
+    "A database exports midnight with each date and zeros behind each amount, and people would read `2031-12-05 00:00:00` and `1250.000000`.",
+    "Write `{{ due | date }}` and `{{ sum | money }}`, or have the list exported as people read it.",
+);
+
+/// What a database adds to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DatabaseValue {
+    /// A date with the time 00:00:00.
+    DateAtMidnight,
+    /// A number with four or more decimals, of which at most two say something.
+    PaddedNumber,
+}
+
+/// Which of both a cell is.
+pub(in crate::check) fn database_value(cell: &str) -> Option<DatabaseValue> {
+    /// `2031-12-05T00:00:00.000000+00:00`
+    const LONGEST: usize = 32;
+    if cell.len() > LONGEST || !cell.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+        return None;
+    }
+    if is_date_at_midnight(cell) {
+        return Some(DatabaseValue::DateAtMidnight);
+    }
+    let (whole, decimals) = cell.split_once('.')?;
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_padded = decimals.len() >= 4 && is_number(decimals) && decimals[2..].bytes().all(|byte| byte == b'0');
+    (is_padded && is_number(whole.strip_prefix('-').unwrap_or(whole))).then_some(DatabaseValue::PaddedNumber)
+}
+
+fn is_date_at_midnight(cell: &str) -> bool {
+    let Some((day, time)) = cell.split_once([' ', 'T']) else { return false };
+    let is_day = day.len() == 10
+        && day
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() });
+    let Some(rest) = time.strip_prefix("00:00:00") else { return false };
+    let rest = rest.strip_prefix('.').map_or(rest, |rest| rest.trim_start_matches('0'));
+    is_day && matches!(rest, "" | "Z" | "+00" | "+00:00" | "+0000" | " UTC")
+}
+
+/// The cells of a column that stand in messages; texts call it by this name.
+pub(super) fn in_rows(value: DatabaseValue, name: &str, example: &str, rows: &str) -> Finding {
+    let cell = if is_variable(name) { name.to_owned() } else { format!("recipient[{name:?}]") };
+    let message =
+        format!("`{example}` of the column `{name}` stands in the message of {rows}, as a database exports it");
+    let help = match value {
+        DatabaseValue::DateAtMidnight => format!(
+            "write `{{{{ {cell} | date }}}}` for a date in words, or `{{{{ {cell} | date(format=\"%d.%m.%Y\") }}}}` for one in \
+             digits"
+        ),
+        DatabaseValue::PaddedNumber => {
+            format!("write `{{{{ {cell} | money }}}}` for an amount, or shorten these numbers in the list")
+        }
+    };
+    Finding::new(&RULE, message).help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn value_of_a_database_is_told_from_what_people_write() {
+        for cell in [
+            "2031-12-05 00:00:00",
+            "2031-12-05T00:00:00",
+            "2031-12-05 00:00:00.000",
+            "2031-12-05T00:00:00Z",
+            "2031-12-05 00:00:00.000000+00:00",
+        ] {
+            assert_eq!(database_value(cell), Some(DatabaseValue::DateAtMidnight), "{cell}");
+        }
+        for cell in ["1250.000000", "90.500000", "-3.1000", "0.0000"] {
+            assert_eq!(database_value(cell), Some(DatabaseValue::PaddedNumber), "{cell}");
+        }
+        for cell in [
+            "",
+            "-",
+            "2031-12-05",
+            "2031-12-05 14:30:00",
+            "05.12.2031 00:00:00",
+            "00:00:00",
+            "1250.00",
+            "1.250",
+            "50.4501",
+            "3.14159",
+            "1.2.0000",
+            "10.0.0.0",
+            "NEW-1.0000",
+            "1250.0000 UAH",
+            ".0000",
+            "1250,000000",
+        ] {
+            assert_eq!(database_value(cell), None, "{cell}");
+        }
+    }
+
+    #[test]
+    fn remedy_names_the_filter_and_the_column_as_texts_do() {
+        let help = |value, name| in_rows(value, name, "x", "row 2").help.unwrap();
+        assert!(help(DatabaseValue::DateAtMidnight, "due").contains("`{{ due | date }}`"));
+        assert!(help(DatabaseValue::PaddedNumber, "To pay").contains("`{{ recipient[\"To pay\"] | money }}`"));
+    }
+}

@@ -1,0 +1,48 @@
+//! Rows that are skipped as duplicates and say something else than the row that is sent.
+
+use roaring::RoaringBitmap;
+
+use super::rows::named_rows;
+use crate::check::Survey;
+use crate::finding::{Finding, Rule};
+use crate::manifest::Campaign;
+
+pub(super) static RULE: Rule = Rule::warning(
+    "differing-duplicates",
+    "Only the first row of a number gets a message. If later rows say something else, such as the lesson of another child, it is not sent.",
+    "Correct the list if one message is meant. If each row is a message of its own, write `duplicates: allow`.",
+);
+
+/// The skipped rows whose messages differ from the one that their number gets.
+#[must_use]
+pub fn differing_duplicates(survey: &Survey, campaign: &Campaign) -> Option<Finding> {
+    let finding = of(&survey.differing)?;
+    let place = campaign.places.of_key("recipients.duplicates").or_else(|| campaign.places.of_key("recipients.file"));
+    Some(finding.at(place))
+}
+
+fn of(rows: &RoaringBitmap) -> Option<Finding> {
+    if rows.is_empty() {
+        return None;
+    }
+    let message = match rows.len() {
+        1 => format!("{} skipped: its number stands in an earlier row, whose message is different", named_rows(rows)),
+        _ => format!("{} skipped: their numbers stand in earlier rows, whose messages are different", named_rows(rows)),
+    };
+    let help = "correct the list if one message for each number is meant; if a person is to get a message for each row, write \
+                `duplicates: allow` under `recipients`";
+    Some(Finding::new(&RULE, message).help(help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differing_rows_are_named_and_no_row_is_no_finding() {
+        let told = |rows: &[u32]| of(&rows.iter().copied().collect()).map(|finding| finding.message);
+        assert_eq!(told(&[]), None);
+        assert!(told(&[3]).unwrap().starts_with("row 3 is skipped: its number"));
+        assert!(told(&[3, 5]).unwrap().starts_with("rows 3 and 5 are skipped: their numbers"));
+    }
+}

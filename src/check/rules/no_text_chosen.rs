@@ -1,0 +1,31 @@
+//! Texts by a column (`by`) of which no row of the list has one.
+
+use crate::check::survey::Survey;
+use crate::check::unmatched_cells::UnmatchedCells;
+use crate::finding::{Finding, Rule};
+use crate::ledger::State;
+use crate::manifest::Brief;
+
+pub(super) static RULE: Rule = Rule::error(
+    "no-text-chosen",
+    "If no row has one of the words under `texts`, nobody gets a message: the words are probably written otherwise than in the list.",
+    "Write the words as the cells of the column are written, or name under `else` the text that all other rows get.",
+);
+
+/// That no row has a text; nothing where one has, or where rows are left out for other reasons.
+pub(in crate::check) fn judge(brief: &Brief, survey: &Survey, unmatched: &UnmatchedCells) -> Option<Finding> {
+    if brief.may_be_empty || survey.planned() > 0 || survey.left_out.count(State::Skipped) > 0 {
+        return None;
+    }
+    let without_text = survey.failing.iter().filter(|(reason, _)| unmatched.is_reason(reason));
+    let rows = |reason: &str| {
+        survey.left_out.sets().find(|(_, other, _)| *other == reason).map_or(0, |(_, _, rows)| rows.len())
+    };
+    let (_, failing) = without_text.max_by_key(|(reason, _)| rows(reason))?;
+    let message = format!("no row gets a message: {}", failing.message);
+    let finding = Finding::new(&RULE, message).at(failing.place.clone());
+    Some(match &failing.help {
+        Some(help) => finding.help(help.clone()),
+        None => finding,
+    })
+}

@@ -1,0 +1,110 @@
+//! A constant of a variant whose name is misspelt, so that no text uses it.
+
+use std::collections::BTreeSet;
+
+use crate::domain::{Stage, Text};
+use crate::finding::{Finding, Rule, did_you_mean};
+use crate::manifest::{Campaign, Variant};
+use crate::message::{Mentions, mentions};
+
+pub(super) static RULE: Rule = Rule::error(
+    "unused-constant",
+    "A constant of a variant that no text uses changes nothing: people of this variant get the message of the others.",
+    "Write its name as the texts do, or remove it.",
+);
+
+/// The constants of variants that no text uses and whose names are nearly those that texts use.
+pub(super) fn judge(campaign: &Campaign) -> Vec<Finding> {
+    let brief = &campaign.brief;
+    if brief.variants.iter().all(|variant| variant.vars.is_empty()) {
+        return Vec::new();
+    }
+    let texts = brief.contents().flat_map(|content| &content.stages).flat_map(Stage::texts).map(|(_, text)| text);
+    let mut load = |name: &str| campaign.folders.read(name).ok().map(|(_, text)| text);
+    let Some(used) = used_names(texts, &mut load) else { return Vec::new() };
+    let constants = brief.constants();
+    let known: Vec<&str> = used.iter().map(String::as_str).filter(|name| constants.contains(name)).collect();
+    let of_variant = |variant: &'_ Variant| {
+        unused(variant, &used, &known)
+            .into_iter()
+            .map(|(name, meant)| {
+                let message = format!(
+                    "no text uses `{name}`, so the variant `{}` says what the campaign says without it",
+                    variant.name
+                );
+                let place = campaign.places.of_key(&format!("variants.{}.vars.{name}", variant.name));
+                Finding::new(&RULE, message).help(format!("did you mean `{meant}`?")).at(place)
+            })
+            .collect::<Vec<_>>()
+    };
+    brief.variants.iter().flat_map(of_variant).collect()
+}
+
+/// The names that texts and those that they include mention; nothing if one of them is unknown.
+fn used_names<'t>(
+    texts: impl Iterator<Item = &'t Text>,
+    load: &mut dyn FnMut(&str) -> Option<String>,
+) -> Option<BTreeSet<String>> {
+    let (mut used, mut included, mut left) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    for text in texts {
+        if Text::is_stand_in(&text.name) {
+            return None;
+        }
+        left.push(text.clone());
+    }
+    while let Some(text) = left.pop() {
+        let Mentions { names, texts } = mentions(&text);
+        used.extend(names);
+        for name in texts {
+            if included.insert(name.clone()) {
+                left.push(Text { source: load(&name)?, name });
+            }
+        }
+    }
+    Some(used)
+}
+
+/// The constants of a variant that are not used, each with the name that was probably meant.
+fn unused<'v>(variant: &'v Variant, used: &BTreeSet<String>, known: &[&'v str]) -> Vec<(&'v str, &'v str)> {
+    let own = |name: &str| variant.vars.iter().any(|(own, _)| own == name);
+    let unused = variant.vars.iter().map(|(name, _)| name.as_str()).filter(|name| !used.contains(*name));
+    unused
+        .filter_map(|name| Some((name, did_you_mean(name, known.iter().copied().filter(|known| !own(known)))?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Share;
+
+    fn found(texts: &[&str], constants: &[&str], own: &[&str]) -> Vec<(String, String)> {
+        let texts: Vec<Text> = texts.iter().map(|source| Text { name: "t".into(), source: (*source).into() }).collect();
+        let mut load = |name: &str| (name == "part.txt").then(|| "{{ offer }}".to_owned());
+        let Some(used) = used_names(texts.iter(), &mut load) else { return Vec::new() };
+        let vars = own.iter().map(|name| ((*name).to_owned(), String::new())).collect();
+        let variant = Variant { name: "a".into(), share: Share::WHOLE, content: None, vars };
+        let unused = unused(&variant, &used, constants);
+        unused.into_iter().map(|(name, meant)| (name.to_owned(), meant.to_owned())).collect()
+    }
+
+    #[test]
+    fn misspelt_constant_is_found_with_its_name() {
+        let misspelt = found(&["{{ greeting }}, {{ name }}"], &["greeting"], &["greting"]);
+        assert_eq!(misspelt, [("greting".to_owned(), "greeting".to_owned())]);
+    }
+
+    #[test]
+    fn constant_that_may_be_used_is_not_found() {
+        let fine: [(&[&str], &[&str], &[&str]); 5] = [
+            (&["{{ greeting }}"], &["greeting"], &["greeting"]),
+            (&["{{ greeting }}"], &["greeting"], &["footer"]),
+            (&["{% include 'part.txt' %}{{ ofer }}"], &["ofer"], &["offer"]),
+            (&["{% include 'gone.txt' %}{{ greeting }}"], &["greeting"], &["greting"]),
+            (&["{{ link_a }}"], &["link_a"], &["link_a", "link_b"]),
+        ];
+        for (texts, constants, own) in fine {
+            assert_eq!(found(texts, constants, own), [], "{texts:?}");
+        }
+    }
+}
