@@ -181,7 +181,7 @@ impl Watch {
             }
         }
         for (index, comparison) in self.comparisons.iter().enumerate() {
-            let cell = fields.get(comparison.column);
+            let cell = fields.get(comparison.column).trim();
             if cell == comparison.text {
                 if !self.passed[index].load(Ordering::Relaxed) {
                     self.passed[index].store(true, Ordering::Relaxed);

@@ -18,6 +18,8 @@ use crate::message::{
 pub struct Texts<'a> {
     /// Places in the campaign file and its text files; nothing for a frozen run.
     pub places: Option<&'a Places>,
+    /// Whether texts and `where` see cells without the blanks around them. Runs of earlier versions see them as they stand.
+    pub trims_cells: bool,
     /// Finds a text by the name that `include` and `extends` use.
     pub load: &'a mut dyn FnMut(&str) -> Result<String, String>,
 }
@@ -71,7 +73,8 @@ pub fn prepare<R: Read>(
         (Some(reader), Ok(CompiledTexts { arms, edition, tables, condition })) if !fails => {
             let (allotment, phones) = (brief.allotment(), reader.header().phones().clone());
             let (region, places) = (brief.region, texts.places.cloned());
-            let recipe = Recipe { arms, allotment, condition, tables, phones, region, places };
+            let trims_cells = texts.trims_cells;
+            let recipe = Recipe { arms, allotment, condition, tables, phones, region, places, trims_cells };
             Ok(CompiledCampaign { reader, recipe, edition })
         }
         (reader, _) => Err(Unprepared { findings, has_rows: reader.is_some() }),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::audience::{Number, PhoneColumns, RecordRef};
+use crate::audience::{Fields, Number, PhoneColumns, RecordRef};
 use crate::domain::{Allotment, Content, Phone, Region, TextSource};
 use crate::ledger::State;
 use crate::manifest::Places;
@@ -32,6 +32,8 @@ pub struct Recipe {
     pub(super) region: Option<Region>,
     /// Where its texts stand; nothing for a frozen run.
     pub(super) places: Option<Places>,
+    /// Whether cells are seen without the blanks around them.
+    pub(super) trims_cells: bool,
 }
 
 /// A recipe at work, with buffers of its own.
@@ -88,6 +90,13 @@ impl Recipe {
             None => Invalid::Fails(problem.clone()).to_string(),
         };
         Uncomposed { problem: Some(problem), ..Uncomposed::invalid(reason) }
+    }
+
+    /// A cell as texts and `where` see it.
+    #[must_use]
+    pub fn cell<'c>(&self, fields: Fields<'c>, column: usize) -> &'c str {
+        let cell = fields.get(column);
+        if self.trims_cells { cell.trim() } else { cell }
     }
 
     /// One that composes; make one for a run or a thread, not one for a row.
@@ -150,7 +159,8 @@ impl Composer<'_> {
     /// # Errors
     /// Why it has none. Who is not meant is not looked at any further.
     pub fn compose(&mut self, record: RecordRef<'_>) -> Result<Composed<'_>, Uncomposed> {
-        let (recipe, cell) = (self.recipe, |column| record.fields.get(column));
+        let recipe = self.recipe;
+        let cell = |column| recipe.cell(record.fields, column);
         if let Some(sieve) = &mut self.sieve
             && !sieve.is_meant(record.row, cell).map_err(|invalid| recipe.uncomposed(invalid))?
         {

@@ -28,6 +28,9 @@ pub struct FrozenInputs {
     /// The rows whose people were forgotten since, so that the copy of the list is not what it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgotten: Vec<u32>,
+    /// Whether texts and `where` see cells without the blanks around them. Runs of earlier versions see them as they stand.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trims_cells: bool,
 }
 
 impl FrozenInputs {
@@ -138,7 +141,12 @@ fn among(includes: &[(String, String)], tables: bool) -> Vec<&(String, String)> 
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::audience::Chunk;
+    use crate::check::CompiledCampaign;
+    use crate::delivery::compile_frozen;
 
     /// What a run wrote when the first version froze it.
     const FIRST: &str = r#"{
@@ -173,6 +181,26 @@ mod tests {
         let form: serde_json::Value = serde_json::from_str(FIRST).unwrap();
         assert_eq!(serde_json::to_value(&frozen).unwrap(), form);
         let international: FrozenInputs = serde_json::from_str(&FIRST.replace("\"UA\"", "null")).unwrap();
-        assert_eq!(international.brief.region, None);
+        assert_eq!((international.brief.region, international.trims_cells), (None, false));
+    }
+
+    /// What the first row of a list is told by a run.
+    fn told(frozen: &FrozenInputs) -> String {
+        let list = "phone,name\n+380501234567, Olena \n";
+        let CompiledCampaign { mut reader, recipe, .. } =
+            compile_frozen(frozen, (list.as_bytes(), Path::new("list.csv"))).unwrap();
+        let mut chunk = Chunk::new();
+        assert!(reader.read_chunk(&mut chunk).unwrap());
+        let mut composer = recipe.composer();
+        let composed = composer.compose(chunk.get(0).unwrap()).unwrap();
+        composed.message.texts().map(|(_, text)| text.to_owned()).last().unwrap()
+    }
+
+    #[test]
+    fn blanks_around_cells_count_in_runs_of_earlier_versions() {
+        let earlier = FIRST.replace("Мобільний", "phone").replace("{{ shop }}", "Hello,{{ name }}!");
+        let earlier: FrozenInputs = serde_json::from_str(&earlier).unwrap();
+        assert_eq!(told(&earlier), "Hello, Olena !");
+        assert_eq!(told(&FrozenInputs { trims_cells: true, ..earlier }), "Hello,Olena!");
     }
 }

@@ -40,7 +40,7 @@ fn compile<R: Read>(
         let found = frozen.includes.iter().find(|(include, _)| include == name);
         found.map(|(_, source)| source.clone()).ok_or_else(|| format!("the text `{name}` is not among the copies"))
     };
-    let texts = Texts { places: None, load: &mut load };
+    let texts = Texts { places: None, trims_cells: frozen.trims_cells, load: &mut load };
     prepare(brief, list, texts, &frozen.today).map_err(|unprepared| unprepared.findings)
 }
 

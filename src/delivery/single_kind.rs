@@ -105,6 +105,7 @@ impl SingleKind {
             list: None,
             recipients_sha256,
             forgotten: Vec::new(),
+            trims_cells: false,
         }
     }
 

@@ -77,7 +77,8 @@ pub fn marked_rows<R: Read>(
     let mut markers: Vec<Marker<'_>> = recipe.markers().collect();
     each_row((reader, recipe), left_out, rows, most, |record, row| {
         let marked = row.map(|Composed { number, arm, message }| {
-            let content = markers[arm].mark(record.row, |column| record.fields.get(column), &message.content());
+            let content =
+                markers[arm].mark(record.row, |column| recipe.cell(record.fields, column), &message.content());
             MarkedMessage { phone: number.phone, arm, content }
         });
         show(record.row, marked);

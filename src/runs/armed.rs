@@ -45,7 +45,7 @@ pub(super) fn digest(campaign: &Campaign) -> String {
         loaded
     };
     // Which texts others include, only reading them tells; what is wrong with them is told elsewhere.
-    let texts_of = Texts { places: None, load: &mut load };
+    let texts_of = Texts { places: None, trims_cells: true, load: &mut load };
     let _ = text_problems(&campaign.brief, texts_of, &campaign.today.to_string());
     texts.sort();
     texts.dedup();

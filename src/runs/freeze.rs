@@ -32,6 +32,7 @@ pub(super) fn frozen(inputs: &Inputs, survey: &ListSurvey) -> FrozenInputs {
         list: campaign.recipients.file().map(|list| list.path().into()),
         recipients_sha256: survey.sha256.clone(),
         forgotten: Vec::new(),
+        trims_cells: true,
     }
 }
 

@@ -321,6 +321,6 @@ impl Inputs {
     fn with_texts<T>(&self, look: impl FnOnce(Texts<'_>) -> T) -> T {
         let campaign = &self.campaign;
         let mut load = |name: &str| campaign.folders.read(name).map(|(_, text)| text);
-        look(Texts { places: Some(&campaign.places), load: &mut load })
+        look(Texts { places: Some(&campaign.places), trims_cells: true, load: &mut load })
     }
 }

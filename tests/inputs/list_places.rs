@@ -127,3 +127,15 @@ fn column_of_numbers_that_is_missing_or_listed_twice_is_refused() {
     other.through(&gateway).write().campaign(&["check", "sale.yaml"]).exits(2).says("`name` must be one text");
     assert!(gateway.requests().is_empty());
 }
+
+#[test]
+fn blanks_around_cells_are_no_part_of_texts_and_conditions() {
+    let gateway = Gateway::accepting();
+    let list = format!("phone,name,plan\n{}, Ann , gold\n{},Bo,\u{a0}silver \n", phone(2), phone(3));
+    let sale = campaign().with_list(&list).recipients("where: plan == \"gold\"").through(&gateway);
+    let sale = sale.channels("  - sms:\n      signature: OlenaCo\n      message: Hello, {{ name }}!").write();
+    sale.campaign(&["preview", "sale.yaml"]).exits(0).says("Hello, Ann!");
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [phone(2)]);
+    assert_eq!(sale.results().column("name"), [" Ann ", "Bo"]);
+}
