@@ -7,7 +7,9 @@ use super::evidence::{self, Tally};
 use super::header_match::{Headers, Meant};
 use super::phone_columns::PhoneColumns;
 use super::phones::resembles_number;
+use super::quoted_lines::quoted_lines;
 use super::records::HeaderLine;
+use super::trouble::without_numbers;
 use crate::domain::variable::is_variable;
 use crate::domain::{Region, one_or, plural};
 use crate::finding::{Finding, did_you_mean, list, list_all, rules};
@@ -171,6 +173,9 @@ pub(super) fn resolve(
     if let Some(column) = line.headers.iter().position(|header| resembles_number(header)) {
         return Err(vec![no_header(line, column)]);
     }
+    if let Some(quoted) = quoted_lines(line, sample).filter(|_| phone.is_none()) {
+        return Err(vec![quoted]);
+    }
     if let Some(title) = title(line, sample).filter(|_| phone.is_none()) {
         return Err(vec![title]);
     }
@@ -183,7 +188,7 @@ pub(super) fn resolve(
             findings.extend(wrong_phone(line, sample, phone, region).filter(|_| !one_is_sound));
         }
     }
-    match PhoneColumns::of(&phones) {
+    match PhoneColumns::of(&phones, &line.headers) {
         Some(phones) if findings.is_empty() => Ok(Header { headers: line.headers.clone(), names, phones }),
         _ => Err(findings),
     }
@@ -209,8 +214,11 @@ pub(super) fn title_alone(line: &HeaderLine, sample: &Chunk) -> Option<Finding> 
 }
 
 fn title_at(line: &HeaderLine, column: usize) -> Finding {
-    let headers = &line.headers;
-    let message = format!("the first row is a title, `{}`, so the columns have no names", headers[column]);
+    let header = &line.headers[column];
+    if without_numbers(header) != *header {
+        return no_header(line, column);
+    }
+    let message = format!("the first row is a title, `{header}`, so the columns have no names");
     let finding = Finding::new(&rules::RECIPIENTS_NO_HEADER, message).at(line.place(column));
     finding.help("delete what stands above the row that names the columns")
 }
@@ -223,9 +231,10 @@ fn no_header(line: &HeaderLine, column: usize) -> Finding {
 
 fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let message = format!("the campaign says `columns: {{ {name}: {header} }}`, but no column is headed `{header}`");
-    let known = line.headers.iter().map(String::as_str).filter(|known| !known.is_empty());
+    let shown: Vec<String> = line.headers.iter().map(|header| without_numbers(header)).collect();
+    let known = shown.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
-        _ if let Some(meant) = lettered(line, header) => format!(
+        _ if let Some(meant) = lettered(line, header).map(without_numbers) => format!(
             "`{header}` looks like the letter of a spreadsheet column: write the column's header, `{name}: {meant:?}`; this \
              list has {}",
             list_all(known)
@@ -288,7 +297,7 @@ fn same_name(line: &HeaderLine, name: &str, columns: [usize; 2]) -> Finding {
     let [first, second] = columns;
     let message = format!("columns {} and {} are both called `{name}`", first + 1, second + 1);
     let help = if line.headers[first] == line.headers[second] {
-        "give one of them another header in the file".to_owned()
+        "rename one of them: write another header in the file".to_owned()
     } else {
         let other = if line.headers[first] == name { first } else { second };
         format!("give the other one a name of its own: `columns: {{ other_{name}: {:?} }}`", line.headers[other])

@@ -166,9 +166,20 @@ fn problem_of(text: &str, character: char) -> PhoneProblem {
         PhoneProblem::Rounded
     } else if text.split(char::is_alphabetic).filter(|words| count_digits(words) > SHORT).count() > 1 {
         PhoneProblem::Several
+    } else if has_words_before_number(text) {
+        PhoneProblem::Words
     } else {
         PhoneProblem::Letters
     }
+}
+
+/// Whether a text has words and then one whole number, as in `Olena Koval <+380501234567>`.
+fn has_words_before_number(text: &str) -> bool {
+    let Some(number) = text.find(|character| digit(character).is_some()) else { return false };
+    let before = &text[..number];
+    let separates = |character: char| character.is_whitespace() || matches!(character, '<' | ':');
+    let has_words = before.rfind(char::is_alphabetic).is_some_and(|last| before[last..].contains(separates));
+    has_words && text.split(char::is_alphabetic).any(|words| count_digits(words) > SHORT + 1)
 }
 
 /// Whether the text is a quantity such as `3.80501E+11`.

@@ -3,6 +3,7 @@
 //! Looks at cells; headers decide only between columns that hold numbers.
 
 use super::phones::resembles_number;
+use super::suggestion::WrongColumn;
 use super::{Chunk, PhoneProblem, parse};
 use crate::domain::Region;
 
@@ -86,11 +87,28 @@ pub(super) fn other_phone_columns(sample: &Chunk, columns: usize, found: PhoneCo
     (0..columns).filter(|&column| column != found.column && tally(column).holds_phones()).collect()
 }
 
-/// The column whose header says that it holds phone numbers although it does not, and what is wrong with its first cell.
-pub(super) fn named_but_wrong(sample: &Chunk, headers: &[String]) -> Option<(usize, PhoneProblem)> {
-    let column = headers.iter().position(|header| names_a_phone(header))?;
-    let cells = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
-    Some((column, cells.take(ENOUGH).find_map(|cell| parse(cell, None).err())?))
+/// The column whose header says that it holds phone numbers although it does not, else one whose numbers have words beside
+/// them.
+pub(super) fn wrong_column(sample: &Chunk, headers: &[String]) -> Option<WrongColumn> {
+    let named = headers.iter().position(|header| names_a_phone(header));
+    let with_words = |column: &usize| {
+        let wrong = judged(sample, headers, *column);
+        wrong.is_some_and(|wrong| wrong.problem == PhoneProblem::Words && wrong.cells * 2 >= wrong.of)
+    };
+    named.and_then(|column| judged(sample, headers, column)).or_else(|| {
+        let column = (0..headers.len()).find(with_words)?;
+        judged(sample, headers, column)
+    })
+}
+
+/// What is wrong with the first cells of a column; nothing if they are numbers.
+fn judged(sample: &Chunk, headers: &[String], column: usize) -> Option<WrongColumn> {
+    let filled = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
+    let cells: Vec<&str> = filled.take(ENOUGH).collect();
+    let (first, problem) = cells.iter().find_map(|cell| Some((*cell, parse(cell, None).err()?)))?;
+    let alike = cells.iter().filter(|cell| parse(cell, None) == Err(problem)).count();
+    let example = (problem == PhoneProblem::Rounded).then(|| first.trim().to_owned());
+    Some(WrongColumn { header: headers[column].clone(), problem, cells: alike, of: cells.len(), example })
 }
 
 /// How good a column of phone numbers is: the first one that says mobile, else the first one that says phone, else the one

@@ -36,7 +36,7 @@ impl Inspection<'_> {
             // Where a cell begins whose closing quote may be one that opens another cell.
             let mut doubtful = None;
             for (column, cell) in cells(raw.bytes, delimiter).enumerate() {
-                self.refuse_quotes(&cell)?;
+                self.refuse_quotes(&cell, column)?;
                 if self.closes_like_an_opening(&cell) {
                     self.refuse_swallowed_row(&cell, column)?;
                     doubtful.get_or_insert(cell.span.start);
@@ -55,13 +55,17 @@ impl Inspection<'_> {
         Ok(())
     }
 
-    fn refuse_quotes(&self, cell: &Cell) -> Result<(), Box<Finding>> {
+    fn refuse_quotes(&self, cell: &Cell, column: usize) -> Result<(), Box<Finding>> {
         let (spot, start) = (self.spot, cell.span.start);
         Err(Box::new(match cell.flaw {
             None => return Ok(()),
             Some(Flaw::Unclosed) => trouble::unclosed_quote(spot, start),
             // The quote that closes a cell in another line was meant to open one.
             Some(Flaw::TextBehind(at)) if line_ends(&spot.raw[start..at]) > 0 => trouble::unclosed_quote(spot, start),
+            Some(Flaw::TextBehind(at)) if is_number_in_brackets(&spot.raw[at..cell.span.end]) => {
+                let header = self.header.headers.get(column).map_or("", String::as_str);
+                trouble::number_behind_name(spot, at, header)
+            }
             Some(Flaw::TextBehind(at)) => trouble::text_behind_quote(spot, at),
         }))
     }
@@ -96,6 +100,12 @@ impl Inspection<'_> {
         let quoted = self.spot.raw[cell.span.clone()].trim_ascii_end();
         quoted.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or_default()
     }
+}
+
+/// Whether a text is a number as address books write it behind a name: `<+380501234567>`.
+fn is_number_in_brackets(text: &[u8]) -> bool {
+    let text = str::from_utf8(text).unwrap_or_default().trim();
+    text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).is_some_and(resembles_number)
 }
 
 /// Whether a cell that does not begin with a quote has one.

@@ -8,12 +8,12 @@ use super::decoding::{Decoded, RowsBelow, decode, told_before};
 use super::evidence::names_a_phone;
 use super::suggestion::{Suggestion, number_in_header, suggest};
 use crate::domain::{ListForm, Region};
-use crate::finding::{Finding, rules};
+use crate::finding::{Finding, Rule, rules};
 
 /// The most sheets that are looked at besides the first.
 const MOST_SHEETS: usize = 20;
 /// The last row in which headers are looked for.
-const LAST_ROW: u32 = 30;
+pub const LAST_HEADER_ROW: u32 = 30;
 /// How much of each sheet is looked at, in bytes.
 const SAMPLE: u64 = 1 << 18;
 /// A column is one of numbers whatever its header is if it has so many.
@@ -24,10 +24,12 @@ const ENOUGH: usize = 2;
 pub struct ListPlace {
     /// The sheet, if it is another one than that which was read.
     pub sheet: Option<String>,
-    /// The sheet that was read, if it is another one.
-    pub read: Option<String>,
+    /// The sheet that was read instead.
+    pub read_sheet: Option<String>,
     /// The row of its headers, from 1.
     pub header_row: u32,
+    /// The header of its numbers.
+    pub phone: String,
 }
 
 /// Looks for a list in the first rows of a file, then in the other sheets of a workbook unless one was named. `open` gives the
@@ -45,21 +47,21 @@ pub fn find_list<S: Read + Seek + Send + 'static>(
         decode(open().ok()?, file, &plain, region).ok()
     };
     let first = look(form.sheet.clone())?;
-    let read = first.written().sheet_name().map(str::to_owned);
     let others = if form.sheet.is_none() { first.written().other_sheets().to_vec() } else { Vec::new() };
-    if let Some(rows) = header_rows(first, file, form) {
+    let read_sheet = first.written().sheet_name().map(str::to_owned);
+    if let Some((phone, rows)) = header_rows(first, file, form) {
         let is_known = rows.contains(&form.header_row.unwrap_or(1));
-        return (!is_known).then_some(ListPlace { sheet: None, read: None, header_row: *rows.end() });
+        return (!is_known).then_some(ListPlace { sheet: None, read_sheet: None, header_row: *rows.end(), phone });
     }
     others.into_iter().take(MOST_SHEETS).find_map(|name| {
-        let rows = header_rows(look(Some(name.clone()))?, file, form)?;
-        Some(ListPlace { sheet: Some(name), read: read.clone(), header_row: *rows.end() })
+        let (phone, rows) = header_rows(look(Some(name.clone()))?, file, form)?;
+        Some(ListPlace { sheet: Some(name), read_sheet: read_sheet.clone(), header_row: *rows.end(), phone })
     })
 }
 
 /// The row that seems to hold headers, behind the blank ones right above it: the first one that calls a column of numbers so,
-/// else the one above the first number.
-fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<RangeInclusive<u32>> {
+/// else the one above the first number. Its header of the numbers comes first.
+fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<(String, RangeInclusive<u32>)> {
     let mut sample = Vec::new();
     text.take(SAMPLE).read_to_end(&mut sample).ok()?;
     if sample.len() as u64 == SAMPLE {
@@ -67,7 +69,7 @@ fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<RangeInclu
         sample.truncate(sample.iter().rposition(|byte| *byte == b'\n')? + 1);
     }
     let mut likely: Option<(String, RangeInclusive<u32>)> = None;
-    for row in 1..=LAST_ROW {
+    for row in 1..=LAST_HEADER_ROW {
         let below = RowsBelow::new(Cursor::new(sample.as_slice()), row, file);
         let told = Cursor::new(form.delimiter.map(told_before).unwrap_or_default());
         let Ok(Suggestion { phone: Some(header), numbers, .. }) = suggest(told.chain(below), file) else { continue };
@@ -83,14 +85,29 @@ fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<RangeInclu
             _ => likely,
         };
     }
-    likely.map(|(_, rows)| rows)
+    likely
 }
 
 impl ListPlace {
+    /// Whether a word for a phone number heads its numbers.
+    #[must_use]
+    pub fn names_its_numbers(&self) -> bool {
+        names_a_phone(&self.phone)
+    }
+
+    /// That the row that was read as headers looks like a title; what it has above the numbers, if it is known.
+    #[must_use]
+    pub fn title(&self, rule: &'static Rule, read: Option<&str>) -> Finding {
+        let read = read.map_or_else(|| "the first row".to_owned(), |read| format!("`{read}`"));
+        let message =
+            format!("{read} looks like a title: the numbers stand under `{}` in row {}", self.phone, self.header_row);
+        Finding::new(rule, message)
+    }
+
     /// Has a finding about the columns say where the list seems to stand, and what to do.
     pub fn advise(&self, finding: &mut Finding, remedy: &str) {
-        let read = self.read.as_ref().map(|sheet| format!("the sheet `{sheet}` was read, and ")).unwrap_or_default();
-        let advice = format!("{read}{}: {remedy}", self.words());
+        let otherwise = self.read_sheet.as_ref().map(|read| format!("; without it, the sheet `{read}` is read"));
+        let advice = format!("{}: {remedy}{}", self.words(), otherwise.unwrap_or_default());
         // What was advised about titles is good as well.
         finding.help = Some(match finding.help.take() {
             Some(help) if self.sheet.is_none() && finding.rule == &rules::RECIPIENTS_NO_HEADER => {
@@ -98,6 +115,11 @@ impl ListPlace {
             }
             Some(help) if self.sheet.is_none() && finding.rule == &rules::RECIPIENTS_RAGGED_ROW => {
                 format!("{advice}; {help}")
+            }
+            _ if self.sheet.is_none()
+                && [&rules::RECIPIENTS_NO_HEADER, &rules::RECIPIENTS_TITLE].contains(&finding.rule) =>
+            {
+                format!("{advice}, or delete the rows above it")
             }
             _ => advice,
         });

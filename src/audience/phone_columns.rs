@@ -10,13 +10,16 @@ use crate::domain::{Phone, Region};
 pub struct PhoneColumns {
     first: usize,
     others: Vec<usize>,
+    /// The header of the first choice.
+    header: String,
 }
 
 impl PhoneColumns {
-    /// These columns; nothing if there are none.
-    pub(super) fn of(columns: &[usize]) -> Option<Self> {
+    /// These columns of a list with these headers; nothing if there are none.
+    pub(super) fn of(columns: &[usize], headers: &[String]) -> Option<Self> {
         let (first, others) = columns.split_first()?;
-        Some(Self { first: *first, others: others.to_vec() })
+        let header = headers.get(*first).cloned().unwrap_or_default();
+        Some(Self { first: *first, others: others.to_vec(), header })
     }
 
     /// The first choice, from 0.
@@ -49,7 +52,13 @@ impl PhoneColumns {
                 _ => {}
             }
         }
-        chosen
+        chosen.map_err(|problem| if self.is_header(fields) { PhoneProblem::Header } else { problem })
+    }
+
+    /// Whether a row has the header again in the place of its number.
+    fn is_header(&self, fields: Fields<'_>) -> bool {
+        let (cell, header) = (fields.get(self.first).trim(), self.header.as_str());
+        !cell.is_empty() && (cell == header || cell.len() < 100 && cell.to_lowercase() == header.to_lowercase())
     }
 
     /// The same without its kind.
@@ -71,7 +80,8 @@ mod tests {
     #[test]
     fn first_valid_number_is_taken_and_a_landline_last() {
         let (mobile, other, landline) = ("+380501234567", "+380671234567", "+380441234567");
-        let columns = PhoneColumns::of(&[2, 0, 1]).unwrap();
+        let headers = ["home", "work", "Mobile"].map(str::to_owned);
+        let columns = PhoneColumns::of(&[2, 0, 1], &headers).unwrap();
         for (cells, expected) in [
             ([other, "", mobile], Ok(380_501_234_567)),
             ([other, "", ""], Ok(380_671_234_567)),
@@ -82,6 +92,9 @@ mod tests {
             (["12", "none", ""], Err(PhoneProblem::TooShort)),
             (["", "none", ""], Err(PhoneProblem::Letters)),
             (["", "", ""], Err(PhoneProblem::Empty)),
+            (["home", "work", " mobile "], Err(PhoneProblem::Header)),
+            (["Olena", "", "Mobile phone"], Err(PhoneProblem::Letters)),
+            ([other, "", "Mobile"], Ok(380_671_234_567)),
         ] {
             let mut chunk = Chunk::new();
             chunk.clear(3);
@@ -89,6 +102,6 @@ mod tests {
             let number = columns.phone(chunk.get(0).unwrap().fields, None).map(Phone::get);
             assert_eq!(number, expected, "{cells:?}");
         }
-        assert_eq!(PhoneColumns::of(&[]), None);
+        assert_eq!(PhoneColumns::of(&[], &headers), None);
     }
 }

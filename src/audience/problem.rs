@@ -17,6 +17,12 @@ pub enum PhoneProblem {
     /// Words stand in the cell.
     #[error("letters instead of a phone number")]
     Letters,
+    /// Words stand before the number.
+    #[error("words beside the number; give the number a column of its own")]
+    Words,
+    /// The row has the headers of the list again.
+    #[error("the row repeats the header; delete it")]
+    Header,
     /// Signs that belong to no number stand in the cell.
     #[error("signs that no phone number has")]
     Symbols,
@@ -70,11 +76,13 @@ impl PhoneProblem {
     }
 
     /// Every problem but [`Self::Sign`], which has a reason for each sign.
-    pub const ALL: [PhoneProblem; 12] = [
+    pub const ALL: [PhoneProblem; 14] = [
         PhoneProblem::Empty,
         PhoneProblem::Several,
         PhoneProblem::Rounded,
         PhoneProblem::Letters,
+        PhoneProblem::Words,
+        PhoneProblem::Header,
         PhoneProblem::Symbols,
         PhoneProblem::TooShort,
         PhoneProblem::TooLong,

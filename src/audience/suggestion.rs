@@ -9,6 +9,7 @@ use super::columns;
 use super::evidence::{self, Tally};
 use super::naming::{TakenNames, suggest_name};
 use super::phones::{parse, resembles_number};
+use super::quoted_lines::quoted_lines;
 use super::records::Records;
 use super::trouble;
 use crate::domain::{Phone, Region};
@@ -25,10 +26,39 @@ pub struct Suggestion {
     pub region: Option<Region>,
     /// The headers of other columns that hold numbers too.
     pub other_phones: Vec<String>,
-    /// Where no column holds numbers: the header of one that should, and what is wrong with it.
-    pub problem: Option<(String, PhoneProblem)>,
+    /// Where no column holds numbers: one that should, and what is wrong with it.
+    pub problem: Option<WrongColumn>,
     /// The other columns that have a header: a name that templates can use, and the header.
     pub columns: Vec<(String, String)>,
+}
+
+/// A column that should hold numbers, and what is wrong with its cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongColumn {
+    /// Its header.
+    pub header: String,
+    /// What is wrong with the first wrong cell.
+    pub problem: PhoneProblem,
+    /// How many of the first cells have this problem.
+    pub cells: usize,
+    /// How many of the first cells are filled.
+    pub of: usize,
+    /// The first wrong cell, if a spreadsheet shortened it: then it names nobody.
+    pub example: Option<String>,
+}
+
+impl std::fmt::Display for WrongColumn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { header, problem, cells, of, example } = self;
+        match example {
+            Some(example) => write!(
+                f,
+                "`{header}`: a spreadsheet has shortened {cells} of {of} numbers to such as `{example}`, and their last \
+                 digits are lost; format the column as text in the spreadsheet and export the list again"
+            ),
+            None => write!(f, "`{header}`: {problem}"),
+        }
+    }
 }
 
 /// Looks at the header and the first records of a list.
@@ -64,6 +94,9 @@ fn look<R: Read>(input: R, file: &Path, may_lack_header: bool) -> Result<Suggest
         let (phone, columns) = (Some(number.clone()), Vec::new());
         return Ok(Suggestion { phone, numbers: 0, region: None, other_phones: Vec::new(), problem: None, columns });
     }
+    if let Some(quoted) = quoted_lines(records.header(), &sample).filter(|_| found.is_none()) {
+        return Err(quoted.into());
+    }
     if let Some(title) = columns::title_alone(records.header(), &sample).filter(|_| found.is_none()) {
         return Err(title.into());
     }
@@ -81,7 +114,7 @@ fn look<R: Read>(input: R, file: &Path, may_lack_header: bool) -> Result<Suggest
     let other_phones = others.into_iter().map(|column| headers[column].clone()).collect();
     let problem = match found {
         Some(_) => None,
-        None => evidence::named_but_wrong(&sample, headers).map(|(column, problem)| (headers[column].clone(), problem)),
+        None => evidence::wrong_column(&sample, headers),
     };
     let region = found.and_then(|found| found.region);
     let numbers = found.map_or(0, |found| Tally::of(&sample, found.column, found.region).valid);

@@ -70,7 +70,7 @@ impl<'a> Spot<'a> {
 /// The same text without anybody's whole number: behind its first digits stand as many asterisks.
 ///
 /// What is shown is often copied into tickets and logs. Every byte stays in its place.
-fn without_numbers(text: &str) -> String {
+pub(super) fn without_numbers(text: &str) -> String {
     const SHORTEST: usize = 9;
     const KEPT: usize = 5;
     let mut shown = String::with_capacity(text.len());
@@ -156,6 +156,21 @@ pub(super) fn text_behind_quote(spot: Spot<'_>, at: usize) -> Finding {
     Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
         .at(spot.place(at..at + 1))
         .help("write a quote that is part of the text twice: `\"Cafe \"\"Sun\"\"\"`")
+}
+
+/// A number behind a name in quotes, as address books write them.
+pub(super) fn number_behind_name(spot: Spot<'_>, at: usize, header: &str) -> Finding {
+    let message = format!("line {} has a name and a number in one cell", spot.line_of(at));
+    let column = if header.is_empty() { String::new() } else { format!(" `{header}`") };
+    Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
+        .at(spot.place(at..at + 1))
+        .help(format!("split the column{column} into two columns, one for the name and one for the phone number"))
+}
+
+pub(super) fn quoted_lines(spot: Spot<'_>) -> Finding {
+    Finding::new(&rules::RECIPIENTS_QUOTED_LINES, "quotes stand around each line, so the whole line is one cell")
+        .at(spot.place(spot.all()))
+        .help("export the list again; or remove the quotes around each line, and write doubled quotes inside it once")
 }
 
 /// A record whose cells are not as many as the header's.

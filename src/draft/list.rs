@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::DraftError;
 use crate::audience::{Chunk, Decoded, ListPlace, Reader, Settings, decode, find_list, parse, suggest};
@@ -55,8 +56,7 @@ impl List {
                 match find_list(|| regular_file::open(path), path, form, None).filter(|place| place.sheet.is_none()) {
                     None => Ok(list),
                     Some(place) => {
-                        let what = format!("`{}` looks like a title above the headers", list.phone);
-                        let mut titled = Finding::new(&rules::RECIPIENTS_NO_HEADER, what);
+                        let mut titled = place.title(&rules::RECIPIENTS_NO_HEADER, Some(&list.phone));
                         advise(&mut titled, &place);
                         Err(DraftError::ListRefused(vec![titled]))
                     }
@@ -69,11 +69,14 @@ impl List {
 
     fn understood(path: &Path, form: &ListForm) -> Result<Self, DraftError> {
         let Some(typed) = path.to_str() else { return Err(DraftError::ListName(path.to_owned())) };
-        let suggestion = suggest(open(path, form)?, path).map_err(|finding| DraftError::ListRefused(vec![*finding]))?;
+        let opened = open(path, form)?;
+        let written = Arc::clone(opened.written());
+        let suggestion = suggest(opened, path).map_err(|finding| DraftError::ListRefused(vec![*finding]))?;
         let Some(phone) = suggestion.phone else {
-            let finding = Finding::new(&rules::NO_PHONES, format!("no column of `{typed}` holds phone numbers"));
-            if let Some((header, problem)) = suggestion.problem {
-                return Err(DraftError::ListRefused(vec![finding.help(format!("`{header}`: {problem}"))]));
+            let sheet = written.sheet_name().map(|sheet| format!("the sheet `{sheet}` of ")).unwrap_or_default();
+            let finding = Finding::new(&rules::NO_PHONES, format!("no column of {sheet}`{typed}` holds phone numbers"));
+            if let Some(wrong) = suggestion.problem {
+                return Err(DraftError::ListRefused(vec![finding.help(wrong.to_string())]));
             }
             return Err(DraftError::ListRefused(vec![finding.help(
                 "the first row names the columns, and one column has numbers such as +380501234567; mend the list, or \
@@ -192,6 +195,9 @@ mod tests {
         for (text, said) in [
             ("Телефон;name\n3,80501E+11;Olena\n", "last digits are lost"),
             ("name,Телефон\nOlena,3,80501E+11\n", "last digits are lost"),
+            ("phone;name\n3,80501E+11;A\n+380931000003;B\n3,80671E+11;C\n", "2 of 3 numbers to such as `3,80501E+11`"),
+            ("contact\nOlena Koval <+380501000001>\nTaras <+380671000002>\n", "give the number a column of its own"),
+            ("contact\n\"Koval, Maria\" <+380931000003>\n", "split the column `contact` into two columns"),
             ("Clients of spring;;\nphone;name;city\n+380501234567;Olena;Kyiv\n", "above the row that names"),
             ("Clients of spring\nphone,name\n+380501234567,Olena\n", "above the row that names"),
             ("Spring,\n,all\nphone,name\n+380501234567,A\n+380501234568,B\n", "add `--header-row 3`"),

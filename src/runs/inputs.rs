@@ -9,15 +9,15 @@ use secrecy::SecretString;
 use super::decoded_list::DecodedList;
 use super::suppress_files::{Suppressed, suppressed};
 use super::{Error, List, ListSurvey, Profiles, tables};
-use crate::audience::Decoded;
+use crate::audience::{Decoded, LAST_HEADER_ROW, ListPlace};
 use crate::calendar::Occurrence;
 use crate::check::{
     CompiledCampaign, Excluded, Survey, Tee, Terms, Texts, Unprepared, against_profile, against_texts, edition,
     prepare, survey, text_problems, unfilled_notice, until_over,
 };
 use crate::domain::{Content, Row, Text};
-use crate::finding::{Finding, rules};
-use crate::ledger::NumberSet;
+use crate::finding::{Finding, Rule, rules};
+use crate::ledger::{NumberSet, State};
 use crate::manifest::{Brief, Campaign, Day, Destination, LoadedFile, Profile, Reach};
 use crate::report::{MOST_ROWS, is_workbook};
 
@@ -206,7 +206,10 @@ impl Inputs {
         self.refuse_full_sheet(survey.last_row)?;
         let form = written.told(delimiter);
         self.decoded.tell(form.clone());
-        let of_files = [written.warnings(), &warnings].concat();
+        let mut of_files = [written.warnings(), &warnings].concat();
+        if has_invalid_row_on_top(&survey) {
+            of_files.extend(self.title(&rules::RECIPIENTS_TITLE));
+        }
         Ok(ListSurvey { survey, includes, sha256, form, of_files })
     }
 
@@ -301,21 +304,38 @@ impl Inputs {
             &rules::RECIPIENTS_EMPTY,
         ];
         let (form, region) = (&self.campaign.form, self.campaign.brief.region);
-        if let Some(first) = findings.first_mut().filter(|finding| of_columns.contains(&finding.rule))
-            && let Some(place) = self.list.likely_place(form, region)
-        {
-            let sheet = place.sheet.as_ref().map(|sheet| format!("`sheet: {sheet:?}`"));
-            let has_row = place.sheet.is_none() || place.header_row > 1;
-            let row = has_row.then(|| format!("`header_row: {}`", place.header_row));
-            let keys: Vec<String> = sheet.into_iter().chain(row).collect();
-            place.advise(first, &format!("write {} under `recipients`", keys.join(" and ")));
-            // The cells of another row prove nothing about the texts, nor about the other columns.
-            let first = first.clone();
-            let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
-            findings.retain(|finding| !of_names.contains(&finding.rule) && !of_columns.contains(&finding.rule));
-            findings.insert(0, first);
+        // Names of another row's cells prove nothing about the texts.
+        let of_names = [&rules::UNKNOWN_VARIABLE, &rules::UNKNOWN_COLUMN];
+        match findings.first_mut() {
+            Some(first) if of_columns.contains(&first.rule) => {
+                let Some(place) = self.list.likely_place(form, region) else { return findings };
+                advise(first, &place);
+                // They prove nothing about the other columns either.
+                let first = first.clone();
+                findings.retain(|finding| !of_names.contains(&finding.rule) && !of_columns.contains(&finding.rule));
+                findings.insert(0, first);
+            }
+            Some(first) if of_names.contains(&first.rule) => {
+                let Some(title) = self.title(&rules::RECIPIENTS_NO_HEADER) else { return findings };
+                findings.retain(|finding| !of_names.contains(&finding.rule));
+                findings.insert(0, title);
+            }
+            _ => {}
         }
         findings
+    }
+
+    /// That what was read as the headers looks like a title, since a lower row calls its numbers so.
+    pub(super) fn title(&self, rule: &'static Rule) -> Option<Finding> {
+        let Campaign { form, brief, .. } = &self.campaign;
+        if form.header_row.is_some() {
+            return None;
+        }
+        let place = self.list.likely_place(form, brief.region)?;
+        let is_below = place.sheet.is_none() && place.names_its_numbers();
+        let mut title = is_below.then(|| place.title(rule, None))?;
+        advise(&mut title, &place);
+        Some(title)
     }
 
     fn with_texts<T>(&self, look: impl FnOnce(Texts<'_>) -> T) -> T {
@@ -323,4 +343,19 @@ impl Inputs {
         let mut load = |name: &str| campaign.folders.read(name).map(|(_, text)| text);
         look(Texts { places: Some(&campaign.places), trims_cells: true, load: &mut load })
     }
+}
+
+/// Whether a row without a number stands where the headers of a list may stand.
+fn has_invalid_row_on_top(survey: &Survey) -> bool {
+    let is_on_top = |row: u32| row <= LAST_HEADER_ROW;
+    survey.left_out.sets().any(|(state, _, rows)| state == State::Invalid && rows.min().is_some_and(is_on_top))
+}
+
+/// Has a finding say by which keys the list is read.
+fn advise(finding: &mut Finding, place: &ListPlace) {
+    let sheet = place.sheet.as_ref().map(|sheet| format!("`sheet: {sheet:?}`"));
+    let has_row = place.sheet.is_none() || place.header_row > 1;
+    let row = has_row.then(|| format!("`header_row: {}`", place.header_row));
+    let keys: Vec<String> = sheet.into_iter().chain(row).collect();
+    place.advise(finding, &format!("write {} under `recipients`", keys.join(" and ")));
 }

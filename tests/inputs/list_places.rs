@@ -129,6 +129,22 @@ fn column_of_numbers_that_is_missing_or_listed_twice_is_refused() {
 }
 
 #[test]
+fn check_names_the_row_of_headers_below_a_title() {
+    let gateway = Gateway::accepting();
+    let list = format!("Clients of spring,\nphone,name\n{},Ann\n{},Bo\n", phone(3), phone(4));
+    let sale = campaign().with_list(&list).recipients("columns: { phone: Clients of spring }").through(&gateway);
+    let sale = sale.channels("  - sms:\n      signature: OlenaCo\n      message: Hello").write();
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("the numbers stand under `phone` in row 2");
+    told.says("write `header_row: 2` under `recipients`, or delete the rows above it");
+    sale.replace("sale.yaml", "message: Hello", "message: Hello {{ name }}");
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(2).says("error[recipients-no-header]");
+    told.says("write `header_row: 2` under `recipients`");
+    sale.replace("sale.yaml", "columns: { phone: Clients of spring }", "header_row: 2");
+    sale.run(&[]).exits(0);
+    assert_eq!(gateway.phones(), [phone(3), phone(4)]);
+}
+
+#[test]
 fn blanks_around_cells_are_no_part_of_texts_and_conditions() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name,plan\n{}, Ann , gold\n{},Bo,\u{a0}silver \n", phone(2), phone(3));

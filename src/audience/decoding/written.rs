@@ -55,7 +55,7 @@ impl Written {
         (!told.is_empty()).then(|| told.join(", "))
     }
 
-    /// The name of the sheet; nothing if it is no workbook.
+    /// The name of the sheet that was read; nothing if the file is no workbook.
     #[must_use]
     pub fn sheet_name(&self) -> Option<&str> {
         self.sheet.as_ref().map(|sheet| sheet.name.as_str())

@@ -68,8 +68,8 @@ fn advice(reasons: &[Alike<'_>], has_region: bool) -> &'static str {
 
 fn advice_for(reason: &str, has_region: bool) -> &'static str {
     use PhoneProblem::{
-        Ambiguous, Country, Empty, Length, Letters, National, Rounded, Several, Sign, Symbols, TooLong, TooShort,
-        Unassigned,
+        Ambiguous, Country, Empty, Header, Length, Letters, National, Rounded, Several, Sign, Symbols, TooLong,
+        TooShort, Unassigned, Words,
     };
     match PhoneProblem::of_reason(reason) {
         Some(National) => "set `recipients.region` to the country of the numbers, such as `region: UA`",
@@ -84,6 +84,8 @@ fn advice_for(reason: &str, has_region: bool) -> &'static str {
         }
         Some(Ambiguous) => "write the numbers with `+`, or as they are dialled in their country",
         Some(Several) => "give each number a row of its own",
+        Some(Words) => "give the numbers a column of their own",
+        Some(Header) => "delete the rows that repeat the header",
         Some(TooShort | TooLong | Length | Country | Unassigned | Symbols | Sign(_)) => "mend the numbers in the list",
         None if reason.contains("`max_parts: ") => {
             "shorten the text or the cells that it uses, or raise `max_parts`, which costs more"

@@ -59,6 +59,12 @@ rules! {
     error RECIPIENTS_NO_HEADER = "recipients-no-header":
         "Without a header the first recipient is taken for the names of the columns.",
         "Put a row with names above, and nothing above that row.";
+    warning RECIPIENTS_TITLE = "recipients-title":
+        "If a title is read as the headers, columns have wrong names and the row of the headers counts as a recipient.",
+        "Name the row of the headers: `header_row: 4`. Or delete the rows above it.";
+    error RECIPIENTS_QUOTED_LINES = "recipients-quoted-lines":
+        "A line in quotes is a single cell, so no column holds the numbers.",
+        "Export the list again, or remove the quotes around each line.";
     error RECIPIENTS_UNKNOWN_COLUMN = "recipients-unknown-column":
         "`columns` names a header that the list does not have.", "Write the header as it stands in the list.";
     error RECIPIENTS_DUPLICATE_COLUMN = "recipients-duplicate-column":
