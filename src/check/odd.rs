@@ -10,7 +10,8 @@ use roaring::RoaringBitmap;
 use super::broken_text::{Damage, damage};
 use super::recipe::Recipe;
 use super::rules::{
-    DatabaseValue, breaks_link, database_value, has_hole, is_insecure_link, may_break_link, slipped_word,
+    DatabaseValue, breaks_link, database_value, has_hole, is_code_behind_apostrophe, is_insecure_link, may_break_link,
+    slipped_word,
 };
 use crate::audience::Fields;
 use crate::domain::{Row, Text};
@@ -78,6 +79,8 @@ pub enum Oddity {
     BreaksLink,
     /// Its cell is a link without `https://`.
     InsecureLink,
+    /// Its cell is a code behind an apostrophe.
+    Apostrophe,
     /// Its message shows that a value is missing.
     Hole,
     /// Its cell means no, and a condition takes it for true.
@@ -226,6 +229,9 @@ fn of_cell(cell: &str) -> Option<(Oddity, &str)> {
     }
     if matches!(cell.as_bytes().first(), Some(b'h' | b'H' | b'w' | b'W')) && is_insecure_link(cell) {
         return Some((Oddity::InsecureLink, cell));
+    }
+    if is_code_behind_apostrophe(cell) {
+        return Some((Oddity::Apostrophe, cell));
     }
     if let Some((damage, word)) = damage(cell) {
         return Some((Oddity::Damaged(damage), &cell[word]));

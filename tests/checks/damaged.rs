@@ -28,6 +28,7 @@ fn damaged_cells_are_found_each_under_its_rule() {
         ("JosÃ©", "misread-encoding"),
         ("O&#039;Neil", "html-entity"),
         ("&quot;Olena&quot;", "html-entity"),
+        ("'00123", "leading-apostrophe"),
     ] {
         let _case = telling(format!("case: {cell}"));
         assert_eq!(rules("'Hello, {{ name }}'", &["Olena", cell, cell]), [rule], "{cell}");

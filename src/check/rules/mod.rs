@@ -35,6 +35,7 @@ mod key_refused;
 mod landline;
 mod late_fallback;
 mod late_start;
+mod leading_apostrophe;
 mod list_form;
 mod long_button;
 mod loop_over_text;
@@ -102,6 +103,7 @@ pub use key_refused::RULE as KEY_REFUSED;
 pub(super) use key_refused::judge as key_refused;
 pub use landline::landlines;
 pub(super) use late_start::late_start;
+pub(super) use leading_apostrophe::is_code_behind_apostrophe;
 pub use list_form::list_form;
 pub use never_sends::RULE as NEVER_SENDS;
 pub(super) use never_sends::{past_run_never_sends, run_never_sends, schedule_never_sends};
@@ -186,6 +188,7 @@ static PEOPLE: &[&Rule] = &[
     &invalid_row::RULE,
     &inverted_zone::RULE,
     &landline::RULE,
+    &leading_apostrophe::RULE,
     &list_form::RULE,
     &no_messages::RULE,
     &no_text_chosen::RULE,

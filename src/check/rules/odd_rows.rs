@@ -2,8 +2,8 @@
 
 use super::rows::first_of;
 use super::{
-    cell_in_link, cell_is_text, damaged_text, database_value, empty_greeting, insecure_link, loop_over_text,
-    placeholder_value, two_scripts,
+    cell_in_link, cell_is_text, damaged_text, database_value, empty_greeting, insecure_link, leading_apostrophe,
+    loop_over_text, placeholder_value, two_scripts,
 };
 use crate::check::{OddRows, Oddity, Survey};
 use crate::finding::Finding;
@@ -27,6 +27,7 @@ pub fn odd_rows(survey: &Survey) -> Vec<Finding> {
                 Some(cell_in_link::in_rows(name, example, &told))
             }
             Oddity::Slip => Some(two_scripts::in_rows(header, example, &told)),
+            Oddity::Apostrophe => Some(leading_apostrophe::in_rows(header, example, &told)),
             Oddity::InsecureLink => Some(insecure_link::in_rows(header, &told)),
             Oddity::Hole => empty_greeting::in_rows(rows),
             Oddity::TakenForTrue => {

@@ -1,0 +1,40 @@
+//! Apostrophes by which a spreadsheet keeps a code as text, in a file that is no spreadsheet.
+
+use crate::finding::{Finding, Rule};
+
+pub(super) static RULE: Rule = Rule::warning(
+    "leading-apostrophe",
+    "A spreadsheet hides the apostrophe that keeps `'00123` as text. In another file it is part of the cell, and would be sent.",
+    "Remove the apostrophes from the column, or export the list again without them.",
+);
+
+/// The cells of a column.
+pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
+    let message = format!("the column `{column}` has an apostrophe before its codes in {rows}: `{example}`");
+    Finding::new(&RULE, message).help("remove the apostrophes from the column; they would be sent")
+}
+
+/// Whether a cell is a number or a code behind an apostrophe. A year or a decade such as `'90s` is none.
+pub(in crate::check) fn is_code_behind_apostrophe(cell: &str) -> bool {
+    let Some(code) = cell.strip_prefix('\'') else { return false };
+    let is_code = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || b"+-./= ".contains(&byte);
+    let begins = code.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '+' | '-' | '='));
+    begins && code.len() > 2 && code.bytes().all(is_code) && code.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_code_behind_apostrophe;
+
+    #[test]
+    fn code_behind_an_apostrophe_is_told_from_words_and_years() {
+        for cell in ["'00123", "'0007", "'+380501234567", "'=1+1", "'-12", "'1/2", "'12-AB"] {
+            assert!(is_code_behind_apostrophe(cell), "{cell}");
+        }
+        for cell in
+            ["", "'", "'90", "'90s", "'1990s", "'n'", "'tis", "00123", "O'Neil", "''00123", "'00123'", "'Акція 20"]
+        {
+            assert!(!is_code_behind_apostrophe(cell), "{cell}");
+        }
+    }
+}
