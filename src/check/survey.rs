@@ -219,7 +219,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
                 // A message of one part cannot be shorter.
                 let costly = message.billed_text().filter(|_| parts > 1).and_then(costly_characters);
                 let landline = landline && message.channels().all(|channel| channel.facts().mobile);
-                let empty = finders[arm].find(record.row, |column| record.fields.get(column));
+                let empty = finders[arm].find(record.row, |column| recipe.cell(record.fields, column));
                 let odd = watch.look(record.fields, message, !empty.is_empty());
                 let hash = repeated_numbers::hash_of(message);
                 let held_out = recipe.allotment.holds_out(phone);
