@@ -130,7 +130,7 @@ fn written<T>(result: Result<T, ListingError>) -> Result<Option<T>, Failure> {
 /// Warns if a list is wanted of a campaign that the ledger does not know.
 async fn warn_unknown(context: &Context, ledger: &dyn Ledger, args: &ListedArgs) -> Result<(), Failure> {
     if let Some(warning) = unknown_campaign(ledger, args.campaign.as_deref()).await? {
-        context.output.warning(warning);
+        context.output.warning(&warning);
     }
     Ok(())
 }
