@@ -7,10 +7,10 @@ use crate::finding::{Finding, Rule};
 pub(super) static RULE: Rule = Rule::warning(
     "schedule-over",
     "A schedule whose dates are past sends nothing more. That is fine for a campaign that was sent, and a mistake for a new one.",
-    "Write a date to come; `campaign schedule next` shows when the campaign is due then. `campaign schedule add` refuses a schedule without a date to come. `campaign run --now` sends at once: look in `campaign status` first whether the campaign was sent.",
+    "Write a date to come; `campaign schedule next` shows when the campaign is due then. `campaign schedule add` refuses a schedule without a date to come. `run --now` sends at once: look in `campaign status` first whether the campaign was sent.",
 );
 
-const HELP: &str = "to send it, write a date to come, which `campaign schedule next` then shows; `campaign run --now` sends it \
+const HELP: &str = "to send it, write a date to come, which `campaign schedule next` then shows; `run --now` sends it \
                     at once: look in `campaign status` first whether it was sent";
 
 /// What is said of a schedule without a date to come.
