@@ -11,7 +11,6 @@ use crate::finding::Finding;
 pub(super) fn quoted_lines(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     let [header] = line.headers.as_slice() else { return None };
     let spot = line.spot();
-    let is_quoted = spot.raw.trim_ascii_start().starts_with(b"\"") || spot.raw.starts_with(b"\xef\xbb\xbf\"");
     let rows = || sample.iter().map(|record| record.fields.get(0)).filter(|row| !row.is_empty());
     let width = |text: &str, delimiter: Delimiter| cells(text.as_bytes(), delimiter.byte()).count();
     let is_list = |delimiter: Delimiter| {
@@ -19,7 +18,7 @@ pub(super) fn quoted_lines(line: &HeaderLine, sample: &Chunk) -> Option<Finding>
         let alike = rows().filter(|row| width(row, delimiter) == columns).count();
         columns > 1 && alike * 2 > rows().count()
     };
-    if !is_quoted || !Delimiter::USUAL.into_iter().any(is_list) {
+    if !line.has_quoted_lines || !Delimiter::USUAL.into_iter().any(is_list) {
         return None;
     }
     // The first line of a list whose header was deleted is a recipient, whom nobody else needs to know.
@@ -66,6 +65,8 @@ mod tests {
         for text in [
             "\"phone\",\"name\"\n\"+380501000001\",\"Koval, Olena\"\n",
             "\"phone\"\n\"+380501000001\"\n",
+            "\"sep=;\"\nphone;name\n+380501000001;Olena\n",
+            "\"Clients; spring\"\nphone;name\n+380501000001;Olena\n",
             "\"Clients, all of them\"\n\"Olena\"\n\"Taras\"\n",
             "phone,name\n\"+380501000001,Olena\",x\n",
         ] {

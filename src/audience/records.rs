@@ -55,6 +55,8 @@ pub(super) struct HeaderLine {
     named: usize,
     line: u64,
     raw: Vec<u8>,
+    /// Whether the first lines of the file each begin and end with a quote.
+    pub(super) has_quoted_lines: bool,
 }
 
 impl HeaderLine {
@@ -99,6 +101,7 @@ impl<R: Read> Records<R> {
         let by_campaign = told(head).filter(|told| !told.is_line);
         let by_file = told(&head[by_campaign.map_or(0, |told| told.length)..]).filter(|told| told.is_line);
         let delimiter = by_campaign.or(by_file).map_or_else(|| most_often(head), |told| told.delimiter);
+        let has_quoted_lines = are_quoted(head);
         intake.skip(by_campaign.map_or(0, |told| told.length), 0);
         intake.skip(by_file.map_or(0, |told| told.length), u64::from(by_file.is_some()));
         let csv = csv::ReaderBuilder::new()
@@ -108,7 +111,7 @@ impl<R: Read> Records<R> {
             .buffer_capacity(1 << 16)
             .from_reader(intake);
         let (file, headers, raw) = (file.to_owned(), Vec::new(), Vec::new());
-        let header = HeaderLine { file, headers, delimiter, named: 0, line: 1, raw };
+        let header = HeaderLine { file, headers, delimiter, named: 0, line: 1, raw, has_quoted_lines };
         let record = StringRecord::new();
         let mut records = Self { csv, header, record, row: 0, ended: false, phone: None, ragged: None };
         records.read_header()?;
@@ -235,6 +238,18 @@ impl RaggedRows {
         }
         first
     }
+}
+
+/// Whether the first lines of a file each begin and end with a quote, those that are blank aside.
+fn are_quoted(head: &[u8]) -> bool {
+    const LOOKED_AT: usize = 20;
+    let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').take(LOOKED_AT).collect();
+    // The last one may not be whole.
+    lines.pop();
+    let mut lines = lines.into_iter().map(|line| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii());
+    let is_quoted = |line: &[u8]| line.len() > 1 && line.starts_with(b"\"") && line.ends_with(b"\"");
+    let first = lines.by_ref().find(|line| !line.is_empty());
+    first.is_some_and(is_quoted) && lines.filter(|line| !line.is_empty()).all(is_quoted)
 }
 
 /// Why no further byte can be read.
