@@ -10,6 +10,7 @@ use pieces::{OPERATORS, Piece, Sort, opening, pieces};
 
 use super::names::{Names, Reach};
 use super::words::TAGS;
+use crate::domain::variable::is_variable;
 
 /// Characters of Cyrillic that look like a Latin letter, in the order of [`LATIN`].
 const CYRILLIC: &str = "асеіјкорѕхуАВСЕНІЈКМОРЅТХУ";
@@ -63,7 +64,7 @@ impl Slips {
             let Some((pieces, end)) = pieces(source, begin, if is_print { "}}" } else { "%}" }) else { break };
             let inner = source[begin..end].trim_end_matches('-').trim();
             // What is the header of a column is read as one elsewhere.
-            if names.help_for_inner(inner).is_none() {
+            if is_variable(inner) || names.help_for_inner(inner).is_none() {
                 reader.tag(is_print, &pieces);
             }
             at = end + 2;

@@ -75,7 +75,7 @@ fn what_the_contract_refuses_is_told_with_its_key() {
         ),
         ("- hlr\n- sms: { signature: A, message: B }\n", vec![("stands-alone", 3, 3)]),
         ("- hlr\noperation: pipeline\n", vec![("stands-alone", 4, 12)]),
-        ("- voice: { message: Hi }\n", vec![("missing-key", 3, 3); 3]),
+        ("- voice: { message: Hi }\n", vec![("missing-key", 3, 3)]),
         ("- voice: { message: Hi, gender: robot, language: l, name: n }\n", vec![("unknown-value", 3, 33)]),
         ("- whatsapp: { message: Hi }\n", vec![("missing-key", 3, 3)]),
     ];
