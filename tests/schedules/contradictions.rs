@@ -38,7 +38,7 @@ fn schedule_that_can_never_send_is_refused() {
     let (before, on, weekdays) = (day(2), day(3), "window: { hours: 09:00-20:00, days: mon-fri }");
     let at = format!("at: {on} 10:00");
     for (schedule, delivery, words) in [
-        (at.as_str(), vec![format!("until: {before} 20:00")], format!("`until` is")),
+        (at.as_str(), vec![format!("until: {before} 20:00")], "`until` is".into()),
         (&at, vec![format!("until: {on} 10:00")], format!("{on} 10:00")),
         (&at, vec!["window: 12:00-20:00".into(), format!("until: {on} 11:00")], format!("{on} 12:00")),
         ("every: sun 10:00", vec![weekdays.into(), "until: 12h".into()], "Sun ".into()),

@@ -142,7 +142,9 @@ fn what_people_write_is_no_damage() {
 #[test]
 fn slips_of_texts_are_found_and_prices_links_and_signs_are_not() {
     type Find = fn(&str) -> Vec<Range<usize>>;
-    let cases: [(Find, &[(&str, &str)], &[&str]); 5] = [
+    // What is found in each text, and texts in which nothing is found.
+    type Slips<'t> = (Find, &'t [(&'t str, &'t str)], &'t [&'t str]);
+    let cases: [Slips<'_>; 5] = [
         (
             html_tags,
             &[
