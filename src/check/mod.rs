@@ -40,7 +40,7 @@ pub use rules::{
     no_messages, notes, odd_rows, opted_out_rows, over_limits, promised_receipts, rows_within, unconfirmed_replica,
     unfamiliar_ledger, unfilled_notice, unknown_zones, until_over, zone_column,
 };
-pub use sent_rows::{EarlierFate, EarlierRow, EarlierRun, ListedRow, SentRows, TextHash};
+pub use sent_rows::{EarlierFate, EarlierRow, EarlierRun, ListedRow, SentRows, TextHash, equal_range};
 pub(crate) use survey::sms_parts;
 pub use survey::{CostlyRows, First, RowsBySize, Size, Survey, Terms, survey};
 pub use tee::Tee;

@@ -12,7 +12,7 @@ use super::excluded::{ALREADY_SENT, MIGHT_BE_SENT};
 use crate::domain::{Phone, Row};
 use crate::ledger::NumberSet;
 
-/// The hash of what a row is told, without its number and its identifier.
+/// The hash of the operation of a row, without its identifier.
 pub type TextHash = [u8; 8];
 
 /// What an earlier run did about a row.
@@ -99,7 +99,7 @@ impl SentRows {
         run.rows.sort_unstable_by_key(|earlier| (earlier.phone, earlier.text));
         for of_number in listed.chunk_by(|one, other| one.phone == other.phone) {
             let Some(phone) = of_number.first().map(|listed| listed.phone) else { continue };
-            let earlier = &run.rows[range(&run.rows, |earlier| earlier.phone.cmp(&phone))];
+            let earlier = &run.rows[equal_range(&run.rows, |earlier| earlier.phone.cmp(&phone))];
             let has = |fate| earlier.iter().any(|earlier| earlier.fate == fate);
             // The list of the run does not show which row it was: the run was purged, or its copies are damaged.
             let lost = Lost {
@@ -112,7 +112,7 @@ impl SentRows {
 
     /// Judges the rows of a number.
     fn judge_number(&mut self, earlier: &[EarlierRow], listed: &[ListedRow], lost: Lost) {
-        let same_text = |text: TextHash| range(listed, |listed| listed.text.cmp(&Some(text))).len();
+        let same_text = |text: TextHash| equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
         let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
         // A row with a message that is not in the list any more was removed or changed: any row without a counterpart can be it.
         let is_gone = |fate| {
@@ -123,7 +123,8 @@ impl SentRows {
         let cancelled = lost.cancelled || is_gone(EarlierFate::Cancelled);
         for rows in listed.chunk_by(|one, other| one.text == other.text) {
             let text = rows.first().and_then(|listed| listed.text);
-            let known = text.map_or(&[][..], |text| &earlier[range(earlier, |earlier| earlier.text.cmp(&Some(text)))]);
+            let known =
+                text.map_or(&[][..], |text| &earlier[equal_range(earlier, |earlier| earlier.text.cmp(&Some(text)))]);
             let has = |fate| known.iter().any(|earlier| earlier.fate == fate);
             // More rows than before say the same: one of them can be a changed row.
             let is_known = !known.is_empty() && rows.len() <= known.len();
@@ -149,7 +150,7 @@ struct Lost {
 }
 
 /// Where the equal elements of a sorted slice are.
-fn range<T>(sorted: &[T], compare: impl Fn(&T) -> std::cmp::Ordering) -> Range<usize> {
+pub fn equal_range<T>(sorted: &[T], compare: impl Fn(&T) -> std::cmp::Ordering) -> Range<usize> {
     let start = sorted.partition_point(|element| compare(element).is_lt());
     start..start + sorted[start..].partition_point(|element| compare(element).is_eq())
 }

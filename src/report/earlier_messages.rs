@@ -4,7 +4,6 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
@@ -13,11 +12,11 @@ use super::frozen_list::{FrozenList, ListSource};
 use super::list_ahead::ListAhead;
 use super::row_records::{RowRecord, RowRecords};
 use super::{ResultsError, is_owned};
-use crate::audience::{Reader, parse};
-use crate::check::{ALREADY_SENT, TextHash, settings};
+use crate::audience::{PhoneColumns, Reader};
+use crate::check::{ALREADY_SENT, TextHash, equal_range, settings};
 use crate::delivery::{FrozenInputs, compile_for_everybody, each_text};
 use crate::domain::{MessageId, MsgId, Phone, Region, Row};
-use crate::ledger::{Copies, Ledger, LeftOut, Progress, Run, RunFilter, State, Walk};
+use crate::ledger::{Copies, Ledger, LedgerError, LeftOut, Progress, Run, RunFilter, State, Walk};
 use crate::manifest::{Brief, Duplicates};
 
 /// How many rows are looked up at once.
@@ -78,9 +77,9 @@ impl<'a> EarlierRuns<'a> {
     pub(super) fn messages(self) -> Result<EarlierMessages<'a>, ResultsError> {
         let list = FrozenList::open(ListSource::Copies(self.copies))?;
         let reader = Reader::open(list, self.copies.place().as_ref(), &settings(self.brief))?;
-        let column = reader.header().phone();
+        let columns = reader.header().phones().clone();
         let list = ListAhead::of(reader);
-        Ok(EarlierMessages { runs: self, list, column, through: 0, found: VecDeque::new() })
+        Ok(EarlierMessages { runs: self, list, columns, through: 0, found: VecDeque::new() })
     }
 
     /// Looks these rows up in each run, the newest first.
@@ -176,7 +175,7 @@ impl<'a> EarlierRuns<'a> {
             for row in &envelope.rows {
                 // A row can have several attempts.
                 let Some(phone) = row.to.number().filter(|_| sent.remove(row.row.get())) else { continue };
-                let here = &wanted[range(wanted, |(other, _)| other.cmp(&phone))];
+                let here = &wanted[equal_range(wanted, |(other, _)| other.cmp(&phone))];
                 pairs.extend(here.iter().map(|(_, here)| (row.row.get(), *here)));
             }
         }
@@ -191,15 +190,21 @@ impl<'a> EarlierRuns<'a> {
         sent: RoaringBitmap,
         wanted: &[WantedRow],
     ) -> Result<Vec<Pair>, ResultsError> {
-        let there = self.ledger.copies(run).await?;
+        let there = match self.ledger.copies(run).await {
+            Ok(there) => there,
+            // Without them, nobody knows which rows the messages are of.
+            Err(LedgerError::Copies { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
         let here = self.copies.clone();
         let rows: RoaringBitmap = wanted.iter().map(|(_, row)| *row).collect();
         let read = tokio::task::spawn_blocking(move || {
-            let frozen = FrozenInputs::of(&there)?;
-            let (Some(there), Some(here)) = (texts(&frozen, &there, &sent)?, texts(&frozen, &here, &rows)?) else {
-                return Ok(Vec::new());
-            };
-            Ok(pairs(&there, &here))
+            // Damaged copies of an earlier run do not keep the results of this one from being written.
+            let earlier =
+                FrozenInputs::of(&there).ok().and_then(|frozen| Some((texts(&frozen, &there, &sent).ok()??, frozen)));
+            let Some((there, frozen)) = earlier else { return Ok(Vec::new()) };
+            let here = texts(&frozen, &here, &rows)?;
+            Ok(here.map_or_else(Vec::new, |here| pairs(&there, &here)))
         });
         read.await.map_err(|error| ResultsError::Recipients(error.to_string()))?
     }
@@ -216,7 +221,7 @@ pub(super) struct EarlierMessages<'a> {
     runs: EarlierRuns<'a>,
     /// The list, read ahead of whoever asks.
     list: ListAhead,
-    column: usize,
+    columns: PhoneColumns,
     /// The last row that was looked up.
     through: u32,
     /// What was found and not taken yet, by row.
@@ -260,7 +265,7 @@ impl EarlierMessages<'_> {
             for record in chunk.iter() {
                 self.through = record.row.get();
                 if self.runs.rows.contains(record.row.get())
-                    && let Ok(phone) = parse(record.fields.get(self.column), region)
+                    && let Ok(phone) = self.columns.phone(record.fields, region)
                 {
                     wanted.push((phone, record.row.get()));
                 }
@@ -293,7 +298,7 @@ fn pairs(there: &[RowText], here: &[RowText]) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for same in here.chunk_by(|(one, _), (other, _)| one == other) {
         let Some((text, _)) = same.first() else { continue };
-        let known = &there[range(there, |(other, _)| other.cmp(text))];
+        let known = &there[equal_range(there, |(other, _)| other.cmp(text))];
         let Some(last) = known.last() else { continue };
         pairs.extend(same.iter().enumerate().map(|(index, (_, row))| (known.get(index).unwrap_or(last).1, *row)));
     }
@@ -308,10 +313,4 @@ fn message(run: &Run, name: &Arc<str>, row: Row, record: &RowRecord) -> EarlierM
         msg_id: record.msg_id().cloned(),
         request_id: record.request_id().cloned(),
     }
-}
-
-/// Where the equal elements of a sorted slice are.
-fn range<T>(sorted: &[T], compare: impl Fn(&T) -> std::cmp::Ordering) -> Range<usize> {
-    let start = sorted.partition_point(|element| compare(element).is_lt());
-    start..start + sorted[start..].partition_point(|element| compare(element).is_eq())
 }
