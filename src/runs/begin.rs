@@ -20,7 +20,7 @@ use super::{
 use crate::check::{Excluded, RunStart};
 use crate::delivery::FrozenInputs;
 use crate::failpoint;
-use crate::ledger::{Fate, Heed, NewRun, NumberSet, OptedOut, Progress, Run, RunId, State};
+use crate::ledger::{Fate, Heed, NewRun, OptedOut, Progress, Run, RunId, State};
 use crate::report::open_doubts;
 
 impl Session {
@@ -103,7 +103,7 @@ impl Session {
         }
         let mut sent = already_sent(ledger, inputs, edition).await?;
         if again {
-            (sent.numbers, sent.round) = (NumberSet::default(), sent.round + 1);
+            sent.begin_round();
         } else if replaced.is_none() && !self.launch.request.accept_changes {
             refuse_other_text(ledger, &sent, inputs, &opened.includes).await?;
         }

@@ -46,6 +46,11 @@ pub struct SentBefore {
 }
 
 impl SentAlready {
+    /// Begins a new round, in which nobody has a message yet.
+    pub(super) fn begin_round(&mut self) {
+        *self = Self { numbers: NumberSet::default(), round: self.round + 1, runs: Vec::new() };
+    }
+
     /// The runs of the round, oldest first.
     pub(super) fn runs(&self) -> &[Run] {
         &self.runs
