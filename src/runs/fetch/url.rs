@@ -39,10 +39,12 @@ async fn follow(wanted: &ListUrl) -> Result<Response, Failed> {
     let headers = headers(wanted)?;
     let mut url = wanted.url.clone();
     let mut answer = ask(url.clone(), &headers, wanted.timeout, false).await?;
-    // Who answers from the internet must not make this machine look into its own network.
-    let stays_public = answer.remote_addr().is_none_or(|first| is_public(first.ip()));
+    let is_of_internet = |answer: &Response| answer.remote_addr().is_none_or(|from| is_public(from.ip()));
+    let mut stays_public = false;
     for _ in 0..REDIRECTS {
         let Some(to) = target(&url, &answer) else { return Ok(answer) };
+        // A server on the internet must not make this machine look into its own network.
+        stays_public |= is_of_internet(&answer);
         url = judge(&url, to, !headers.is_empty(), stays_public)?;
         answer = ask(url.clone(), &headers, wanted.timeout, stays_public).await?;
     }
@@ -71,7 +73,7 @@ fn target(from: &Url, answer: &Response) -> Option<Url> {
 
 /// The target of a redirect, if it may be followed: within the host, or by https where no headers are sent.
 ///
-/// `stays_public` is whether the first host is one of the internet, so that this one has to be, too.
+/// `stays_public` is whether a host on the way is on the internet. Then this one has to be, too.
 fn judge(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, Failed> {
     let asks = "ask the owner of the address for one that leads there by https";
     if !to.username().is_empty() || to.password().is_some() {
