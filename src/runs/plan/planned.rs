@@ -140,6 +140,8 @@ pub(super) fn digest(inputs: &FrozenInputs, destination: &Destination, options: 
         what.map_err(|error| Error::Storage(format!("the plan cannot be written down: {error}")))
     };
     let said = Digest::new().with(WHAT).with(json(serde_json::to_vec(&inputs.brief))?);
+    // Plans of earlier versions kept the blanks around cells.
+    let said = if inputs.trims_cells { said.with("trims_cells") } else { said };
     let texts = json(serde_json::to_vec(&inputs.includes))?;
     let there = said.with(texts).with(&inputs.recipients_sha256).with(addresses(destination));
     Ok(there.with(destination.account()).with(json(serde_json::to_vec(options))?).finish())
@@ -180,6 +182,7 @@ impl PlannedCampaign {
         note(self.options.tests_to != options.tests_to, "whom test messages go to");
         note(self.options.hours != options.hours, "the hours at which messages may leave");
         note(self.options.on_in_doubt != options.on_in_doubt, "`delivery.on_in_doubt`");
+        note(self.inputs.trims_cells != now.trims_cells, "the blanks around cells, which texts see no more");
         what.extend(self.resource_differences(options, same_gateway));
         let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the recipients".to_owned());
         let texts = texts_that_differ(&self.inputs, now);
