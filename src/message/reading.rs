@@ -103,7 +103,7 @@ pub(super) fn simple_questions(condition: &[Token<'_>], source: &str) -> Vec<Que
 /// What to write where a name is compared with a number; `written` is the comparison of numbers.
 #[must_use]
 pub fn remedy_of_number(name: &str, written: &str) -> String {
-    format!("write `{written}`, or `{name} and {written}` if some of its cells are empty")
+    format!("write `{written}`, or `{name} != '' and {written}` if some of its cells are empty")
 }
 
 /// The comparisons of a text by which a name is more or less than a number: no cell is a number, so each of them fails.

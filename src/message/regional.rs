@@ -32,7 +32,11 @@ fn language(kwargs: &Kwargs, state: &State) -> TeraResult<Language> {
 /// An amount with its thousands apart, rounded to hundredths: `4392.66` is `4 392,66` in Ukrainian.
 pub(super) fn money(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
     let language = language(&kwargs, state)?;
-    let hundredths = hundredths(&value.to_string()).map_err(|why| Error::message(format!("{NO_AMOUNT}{why}")))?;
+    let hundredths = match value.as_str() {
+        Some(cell) => hundredths(cell),
+        None => hundredths_of_number(&value.to_string()),
+    };
+    let hundredths = hundredths.map_err(|why| Error::message(format!("{NO_AMOUNT}{why}")))?;
     let (thousands, fraction) = language.separators();
     let whole = (hundredths.unsigned_abs() / 100).to_string();
     let mut text = String::from(if hundredths < 0 { "-" } else { "" });
@@ -49,30 +53,64 @@ pub(super) fn money(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<
     Ok(text)
 }
 
-/// The hundredths of an amount as people write it, or why it is none.
+/// The hundredths of an amount as people write it, or why it is not one.
+///
+/// Groups of three digits stand between the same sign, and the fraction behind another one. A comma or a point before three
+/// digits can be either, so such an amount is refused.
 fn hundredths(text: &str) -> Result<i128, &'static str> {
-    let digits: String = text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '’')).collect();
-    if digits.is_empty() {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('’', "'");
+    if text.is_empty() {
         return Err("empty");
     }
-    let (minus, digits) = digits.strip_prefix('-').map_or((false, digits.as_str()), |rest| (true, rest));
-    let (whole, fraction) = match (digits.rfind(','), digits.rfind('.')) {
-        (Some(comma), Some(point)) => digits.split_at(comma.max(point)),
-        (Some(comma), None) if digits.len() - comma == 4 => return Err("comma"),
-        (Some(comma), None) => digits.split_at(comma),
-        (None, Some(point)) => digits.split_at(point),
-        (None, None) => (digits, ""),
+    let (minus, amount) = match text.strip_prefix(['-', '−']) {
+        Some(rest) => (true, rest.trim_start()),
+        None => (false, text.as_str()),
     };
-    let fraction = fraction.trim_start_matches([',', '.']);
-    let whole: String = whole.chars().filter(|c| !matches!(c, ',' | '.')).collect();
-    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || whole.len() > 15 || !all_digits(&whole) || !all_digits(fraction) {
+    let groups: Vec<&str> = amount.split([',', '.', ' ', '\'']).collect();
+    let signs: Vec<char> = amount.chars().filter(|c| matches!(c, ',' | '.' | ' ' | '\'')).collect();
+    let is_digits = |group: &&str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
+    if !groups.iter().all(is_digits) {
         return Err("letters");
     }
+    let (whole, fraction) = match (groups.as_slice(), signs.as_slice()) {
+        ([first, last], [',' | '.']) if last.len() == 3 && (1..=3).contains(&first.len()) && *first != "0" => {
+            return Err("unclear");
+        }
+        ([whole @ .., last], [thousands @ .., ',' | '.']) if are_thousands(whole, thousands, signs.last()) => {
+            (whole, *last)
+        }
+        (whole, thousands) if are_thousands(whole, thousands, None) => (whole, ""),
+        _ => return Err("letters"),
+    };
     let thousandths: String = fraction.chars().chain("000".chars()).take(3).collect();
+    let whole = whole.concat();
+    if whole.len() > 15 {
+        return Err("letters");
+    }
     let number: i128 = format!("{whole}{thousandths}").parse().map_err(|_| "letters")?;
     let rounded = (number + 5) / 10;
     Ok(if minus { -rounded } else { rounded })
+}
+
+/// Whether groups of digits are the thousands of a number: one group, or groups of three behind the first one, between the same
+/// signs. The sign before the fraction is another one.
+fn are_thousands(groups: &[&str], signs: &[char], fraction: Option<&char>) -> bool {
+    let is_same =
+        signs.windows(2).all(|pair| pair[0] == pair[1]) && signs.first().is_none_or(|sign| Some(sign) != fraction);
+    match groups {
+        [] => false,
+        [_] => true,
+        [first, others @ ..] => {
+            is_same && (1..=3).contains(&first.len()) && others.iter().all(|group| group.len() == 3)
+        }
+    }
+}
+
+/// The hundredths of a number that a text calculated.
+fn hundredths_of_number(text: &str) -> Result<i128, &'static str> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    // More digits than three can be no thousands.
+    hundredths(&format!("{whole}.{fraction:0<6}"))
 }
 
 /// A date in words, or in the digits of `format`: `2026-12-05` is `5 грудня 2026` in Ukrainian.
@@ -80,13 +118,15 @@ pub(super) fn date(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<S
     let language = language(&kwargs, state)?;
     let text = value.to_string();
     let refuse = |why: &str| Error::message(format!("{NO_DATE}{why}"));
-    // A time may stand behind the date.
-    let day = text.trim().split([' ', 'T']).next().unwrap_or_default();
+    let (day, time) = text.trim().split_once([' ', 'T']).unwrap_or((text.trim(), ""));
     if day.is_empty() {
         return Err(refuse("empty"));
     }
-    let date =
-        DATES.into_iter().find_map(|format| Date::strptime(format, day).ok()).ok_or_else(|| refuse("letters"))?;
+    let is_time = time.is_empty()
+        || time.contains(':') && time.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | '+' | '-' | 'Z'));
+    let read = DATES.into_iter().find_map(|format| Date::strptime(format, day).ok());
+    // A year of two digits would be one of the first century.
+    let date = read.filter(|date| is_time && date.year() >= 1000).ok_or_else(|| refuse("letters"))?;
     let format: Option<&str> = kwargs.get("format")?;
     match format {
         Some(format) => strtime::format(format, date).map_err(|_| refuse("format")),
@@ -108,13 +148,30 @@ mod tests {
             ("4.392,66", Ok(439_266)),
             ("1200", Ok(120_000)),
             ("-12.5", Ok(-1_250)),
-            ("12.345", Ok(1_235)),
+            ("12.3456", Ok(1_235)),
+            ("1250.000000", Ok(125_000)),
+            ("1250.000", Ok(125_000)),
+            ("0,125", Ok(13)),
+            ("0.125", Ok(13)),
+            ("1.234.567", Ok(123_456_700)),
+            ("1,234,567", Ok(123_456_700)),
+            ("-1.500.000", Ok(-150_000_000)),
+            ("1 234 567.8", Ok(123_456_780)),
+            ("1’234.50", Ok(123_450)),
             ("", Err("empty")),
-            ("1,200", Err("comma")),
+            ("1,200", Err("unclear")),
+            ("2.500", Err("unclear")),
             ("12 UAH", Err("letters")),
             (".5", Err("letters")),
+            ("12.34.56", Err("letters")),
+            ("1,2,3", Err("letters")),
+            ("192.168.1.1", Err("letters")),
+            ("05.12.2026", Err("letters")),
+            ("12 34", Err("letters")),
+            ("1.234,567,890", Err("letters")),
         ] {
             assert_eq!(hundredths(text), expected, "{text}");
         }
+        assert_eq!((hundredths_of_number("2.125"), hundredths_of_number("1200")), (Ok(213), Ok(120_000)));
     }
 }

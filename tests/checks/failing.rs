@@ -20,7 +20,7 @@ fn comparison_of_text_names_column_rows_place_and_remedy() {
     let [finding] = of_rows.as_slice() else { panic!("one cause, one finding: {told:#}") };
     assert_eq!((&finding["rule"], &finding["severity"]), (&"text-fails".into(), &"error".into()));
     assert_eq!(finding["message"], "the cell of `discount` is text and is compared with a number");
-    let help = "write `discount | int > 0`, or `discount and discount | int > 0` if some of its cells are empty";
+    let help = "write `discount | int > 0`, or `discount != '' and discount | int > 0` if some of its cells are empty";
     assert_eq!(finding["help"], help);
     let line = std::fs::read_to_string(sale.path("sale.yaml")).expect("a file");
     let (at, text) = line.lines().enumerate().find(|(_, line)| line.contains("discount > 0")).expect("the line");

@@ -39,12 +39,12 @@ impl Spot<'_> {
                     "write `{written} | default(value=0, boolean=true) | money`, or put it between `{{% if {written} %}}` and `{{% endif %}}`"
                 ),
             ),
-            "comma" => Failure::new(
-                format!("the comma of {title} may stand before a fraction or between thousands"),
-                "write such amounts as `1200.50` in the list",
+            "unclear" => Failure::new(
+                format!("it is unclear whether {title} has thousands or a fraction"),
+                "write such amounts as `1200.50` or `1200` in the list",
             ),
             _ => Failure::new(
-                format!("{title} is no amount"),
+                format!("{title} is not an amount"),
                 "write the amount alone in the list, such as `1200.50`, and the currency in the text",
             ),
         }

@@ -160,8 +160,8 @@ fn each_failure_has_a_sentence_a_place_and_a_remedy() {
         ("{% if 'a' in 5 %}x{% endif %}", "x", 14, "`in` looks into a list or a text", "in [\"Kyiv\", \"Lviv\"]"),
         ("{{ [1, 'a'] | sort | join }}", "x", 4, "cannot be sorted", "make all its items texts"),
         // Amounts and dates.
-        ("{{ code | money }}", "12 UAH", 4, "the cell of `code` is no amount", "the currency in the text"),
-        ("{{ code | money }}", "1,200", 4, "before a fraction or between thousands", "1200.50"),
+        ("{{ code | money }}", "12 UAH", 4, "the cell of `code` is not an amount", "the currency in the text"),
+        ("{{ code | money }}", "1,200", 4, "has thousands or a fraction", "1200.50"),
         ("{{ code | date }}", "soon", 4, "is not a date such as `2026-12-05`", "in the list"),
         ("{{ code | date }}", "", 4, "the cell of `code` is empty, so it is no date", "{% if code %}"),
     ];
