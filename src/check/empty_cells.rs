@@ -14,8 +14,6 @@ pub struct EmptyCells {
     pub place: EmptyPlace,
     /// The channels and keys whose messages the text is part of.
     pub messages: Vec<(Channel, &'static str)>,
-    /// Whether some of the cells have white space, which conditions and `default` take for a value.
-    pub spaces: bool,
     /// The rows.
     pub rows: RoaringBitmap,
 }
@@ -43,7 +41,6 @@ impl EmptyUses {
             match cells.iter_mut().find(same) {
                 Some(known) => {
                     known.rows |= rows;
-                    known.spaces |= place.spaces;
                     if !known.messages.contains(&message) {
                         known.messages.push(message);
                     }
@@ -51,10 +48,7 @@ impl EmptyUses {
                         known.place = place;
                     }
                 }
-                None => cells.push({
-                    let (messages, spaces) = (vec![message], place.spaces);
-                    EmptyCells { place, messages, spaces, rows: rows.clone() }
-                }),
+                None => cells.push(EmptyCells { place, messages: vec![message], rows: rows.clone() }),
             }
         }
         cells

@@ -66,7 +66,7 @@ pub fn prepare<R: Read>(
     let compiled = compile_texts(brief, columns.as_ref(), today, texts.load);
     let problems = compiled.as_ref().err().into_iter().flatten().cloned();
     findings.extend(problems.map(|problem| finding(problem, texts.places)));
-    let orders = number_orders(brief, columns.as_ref(), compiled.as_ref().ok(), texts.places);
+    let orders = failing_comparisons(brief, columns.as_ref(), compiled.as_ref().ok(), texts.places);
     let fails = !orders.is_empty();
     findings.extend(orders);
     match (reader, compiled) {
@@ -84,7 +84,7 @@ pub fn prepare<R: Read>(
 /// The comparisons of texts that fail with every row.
 ///
 /// A run that began with such a text goes on: its other rows are sent, and its places are not known.
-fn number_orders(
+fn failing_comparisons(
     brief: &Brief,
     columns: Option<&NamedColumns>,
     compiled: Option<&CompiledTexts>,
@@ -94,7 +94,7 @@ fn number_orders(
     let includes = compiled.into_iter().flat_map(|texts| texts.arms.iter().flat_map(Messages::includes));
     let includes = includes.filter(|(name, _)| !Table::is_source(name));
     let included = includes.map(|(name, source)| Text { name: name.clone(), source: source.clone() });
-    let problems = rules::number_orders(brief, columns.map(|columns| columns.names.as_slice()), included);
+    let problems = rules::failing_comparisons(brief, columns.map(|columns| columns.names.as_slice()), included);
     problems.into_iter().map(|problem| finding(problem, Some(places))).collect()
 }
 
@@ -185,7 +185,7 @@ pub fn edition(brief: &Brief, today: &str) -> Option<String> {
 #[must_use]
 pub fn text_problems(brief: &Brief, texts: Texts<'_>, today: &str) -> Vec<Finding> {
     let compiled = compile_texts(brief, None, today, texts.load);
-    let orders = number_orders(brief, None, compiled.as_ref().ok(), texts.places);
+    let orders = failing_comparisons(brief, None, compiled.as_ref().ok(), texts.places);
     let problems = compiled.err().unwrap_or_default();
     problems.into_iter().map(|problem| finding(problem, texts.places)).chain(orders).collect()
 }

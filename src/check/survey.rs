@@ -198,6 +198,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     let columns = columns(reader.header(), &used);
     let opted_out = OptedOutCells::of_columns(&columns);
     let unmatched = UnmatchedCells::of(terms.brief, reader.header());
+    let skips_duplicates = terms.brief.duplicates != Duplicates::Allow;
     let mut damage = None;
     let produce = || {
         let mut chunk = Chunk::new();
@@ -221,7 +222,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
                 let landline = landline && message.channels().all(|channel| channel.facts().mobile);
                 let empty = finders[arm].find(record.row, |column| recipe.cell(record.fields, column));
                 let odd = watch.look(record.fields, message, !empty.is_empty());
-                let hash = repeated_numbers::hash_of(message);
+                let hash = if skips_duplicates { repeated_numbers::hash_of(message) } else { 0 };
                 let held_out = recipe.allotment.holds_out(phone);
                 Ok(Sendable { phone, arm, sms_parts: parts, costly, landline, empty, odd, hash, held_out })
             })

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tera::{Context, Kwargs, State, Tera, TeraResult, Value};
 
 use super::engine::engine;
-use super::instrument::{ColumnUse, FILL, Instrument, STRIP, TRACE, locals};
+use super::instrument::{ColumnUse, FILL, Instrument, STRIP, TRACE, defined_names};
 use super::messages::{Messages, Piece};
 use super::render::fill;
 use crate::domain::variable::OF_ROW;
@@ -33,8 +33,6 @@ pub struct EmptyUse {
     text: usize,
     /// The use, counted from 0 over all texts.
     number: usize,
-    /// Whether the cell has white space, which conditions and `default` take for a value.
-    spaces: bool,
 }
 
 /// Where a text uses an empty cell.
@@ -42,8 +40,6 @@ pub struct EmptyUse {
 pub struct EmptyPlace {
     /// The column, as the text names it.
     pub name: String,
-    /// Whether the cell has white space, which conditions and `default` take for a value.
-    pub spaces: bool,
     /// The channel of the message that has the hole.
     pub channel: Channel,
     /// The key of its text, such as `message`.
@@ -70,7 +66,7 @@ impl Messages {
     #[must_use]
     pub fn empty_use_finder(&self) -> EmptyUseFinder<'_> {
         let headers = self.cells.by_header.iter();
-        let locals: HashSet<String> = self.metered.values().flat_map(|text| locals(&text.text.source)).collect();
+        let locals: HashSet<String> = self.metered.values().flat_map(|text| defined_names(&text.text.source)).collect();
         let given = locals.iter().filter(|name| self.context.contains_key(name) || OF_ROW.contains(&name.as_str()));
         let mut instrument = Instrument {
             columns: self.cells.by_name.iter().map(|(column, name)| (*name, *column)).collect(),
@@ -120,15 +116,14 @@ impl EmptyUseFinder<'_> {
                 }
             });
             let shown = numbers.iter().filter(|&&number| self.uses.get(number).is_some_and(|of| is_empty(of.column)));
-            let spaces = |number: usize| !field(self.uses[number].column).is_empty();
-            found.extend(shown.map(|&number| EmptyUse { text, number, spaces: spaces(number) }));
+            found.extend(shown.map(|&number| EmptyUse { text, number }));
         }
         found
     }
 
     /// Where a use stands.
     #[must_use]
-    pub fn place(&self, EmptyUse { text, number, spaces }: EmptyUse) -> Option<EmptyPlace> {
+    pub fn place(&self, EmptyUse { text, number }: EmptyUse) -> Option<EmptyPlace> {
         let (of, ColumnUse { name, template, span, .. }) = (self.messages.texts.get(text)?, self.uses.get(number)?);
         let mut source = self.messages.metered.get(template)?.text.clone();
         // Texts that say the same are one template, and each has its own name.
@@ -138,7 +133,7 @@ impl EmptyUseFinder<'_> {
             source.name.clone_from(name);
         }
         let channel = self.messages.content.stages.get(of.stage)?.channel();
-        Some(EmptyPlace { name: name.clone(), spaces, channel, key: of.field.key, text: source, span: span.clone() })
+        Some(EmptyPlace { name: name.clone(), channel, key: of.field.key, text: source, span: span.clone() })
     }
 }
 

@@ -50,8 +50,8 @@ pub(super) struct Instrument<'n> {
 /// What stands for a use in an expression: bytes of the source.
 type Replacement = (Range<usize>, String);
 
-/// The names that a source sets.
-pub(super) fn locals(source: &str) -> impl Iterator<Item = String> {
+/// The names that a source defines by `set` or `for`.
+pub fn defined_names(source: &str) -> impl Iterator<Item = String> {
     Outline::of(&tokens(source)).events.into_iter().filter_map(|event| match event.what {
         What::Define { name, .. } => Some(name),
         _ => None,

@@ -47,6 +47,7 @@ pub use compile::{compile, render_constant};
 pub use condition::{Condition, Sieve, compile_condition};
 pub use empty_use::{EmptyPlace, EmptyUse, EmptyUseFinder};
 pub use filled::FilledMessage;
+pub use instrument::defined_names;
 pub use marked::{MarkedText, Marker};
 pub use messages::Messages;
 pub use names::Names;

@@ -1,10 +1,14 @@
 //! A condition that takes the text of a cell for something else.
 
+use std::collections::HashSet;
+
 use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved};
 use crate::domain::{Stage, Text};
 use crate::finding::{Finding, Rule, rules};
 use crate::manifest::Brief;
-use crate::message::{Asked, Question, TextProblem, number_orders, problem_at, questions, remedy_of_number};
+use crate::message::{
+    Asked, Question, TextProblem, defined_names, number_orders, problem_at, questions, remedy_of_number,
+};
 
 pub(super) static RULE: Rule = Rule::warning(
     "cell-is-text",
@@ -41,7 +45,7 @@ pub(super) fn judge(text: &Text, is_column: impl Fn(&str) -> bool) -> Vec<TextPr
 /// The comparisons by which texts take a cell for more or less than a number: each of them fails with every row.
 ///
 /// `columns` are the names that texts have for columns, if they are known; `included` are the texts that others include.
-pub(in crate::check) fn orders(
+pub(in crate::check) fn failing_comparisons(
     brief: &Brief,
     columns: Option<&[String]>,
     included: impl Iterator<Item = Text>,
@@ -49,12 +53,15 @@ pub(in crate::check) fn orders(
     let constants = brief.constants();
     let texts =
         brief.contents().flat_map(|content| &content.stages).flat_map(Stage::texts).map(|(_, text)| text.clone());
+    let texts: Vec<Text> = texts.chain(included).filter(|text| !Text::is_stand_in(&text.name)).collect();
+    // A text sees the names that the text which includes it defines.
+    let defined: HashSet<String> = texts.iter().flat_map(|text| defined_names(&text.source)).collect();
+    let is_column = |name: &str| {
+        columns.is_none_or(|columns| columns.iter().any(|column| column == name))
+            && may_be_column(&defined, &constants, name)
+    };
     let mut problems: Vec<TextProblem> = Vec::new();
-    for text in texts.chain(included).filter(|text| !Text::is_stand_in(&text.name)) {
-        let is_column = |name: &str| {
-            columns.is_none_or(|columns| columns.iter().any(|column| column == name))
-                && may_be_column(&text, &constants, name)
-        };
+    for text in texts {
         for Question { name, asked, span } in number_orders(&text) {
             let Asked::IsNumber(written) = asked else { continue };
             if !is_column(&name) {
@@ -71,11 +78,10 @@ pub(in crate::check) fn orders(
     problems
 }
 
-/// Whether a name of a text may be a column: neither a constant, nor set by the text, nor a name of ours.
-pub(super) fn may_be_column(text: &Text, constants: &[&str], name: &str) -> bool {
-    let sets = ["set", "set_global", "for"].iter().any(|word| text.source.contains(&format!("{word} {name}")));
+/// Whether a name of a text may be a column: neither a constant, nor defined by texts, nor a name of the program.
+pub(super) fn may_be_column(defined: &HashSet<String>, constants: &[&str], name: &str) -> bool {
     let is_ours = is_reserved(name) || OF_ROW.contains(&name) || OF_CAMPAIGN.contains(&name);
-    !sets && !is_ours && !constants.contains(&name)
+    !defined.contains(name) && !is_ours && !constants.contains(&name)
 }
 
 /// What rows say of a condition that asks whether a cell is something.
@@ -108,7 +114,8 @@ mod tests {
         {
             assert_eq!(told(silent), [""; 0], "{silent}");
         }
-        let expected = "write `points | int == 5`, or `points and points | int == 5` if some of its cells are empty";
+        let expected =
+            "write `points | int == 5`, or `points != '' and points | int == 5` if some of its cells are empty";
         assert_eq!(told("{% if points == 5 %}x{% endif %}"), [expected]);
     }
 }

@@ -3,6 +3,7 @@
 use super::rows::first_of;
 use crate::check::prepare::finding;
 use crate::check::{EmptyCells, Survey};
+use crate::domain::one_or;
 use crate::finding::{Finding, Rule, list_all};
 use crate::manifest::Places;
 use crate::message::problem_at;
@@ -16,21 +17,15 @@ pub(super) static RULE: Rule = Rule::warning(
 /// The columns whose empty cells a text shows, with the place in the text, how many rows and the first.
 #[must_use]
 pub fn empty_cells(survey: &Survey, places: &Places) -> Vec<Finding> {
-    let of_text = |EmptyCells { place, messages, spaces, rows }: &EmptyCells| {
+    let of_text = |EmptyCells { place, messages, rows }: &EmptyCells| {
         let name = &place.name;
         let messages: Vec<String> = messages.iter().map(|(channel, key)| format!("{channel}.{key}")).collect();
-        let have = if messages.len() == 1 { "has" } else { "have" };
+        let have = one_or(messages.len() as u64, "has", "have");
         let messages = list_all(messages.iter().map(String::as_str));
         let message = format!("`{name}` is empty in {}; {messages} {have} a hole there", first_of(rows));
         let help = format!(
             "fill the cells, or write `{{{{ {name} | default(value='…', boolean=true) }}}}` with another word for these rows"
         );
-        let help = match spaces {
-            true => format!(
-                "{help}; remove the spaces from cells that contain only spaces: templates do not treat them as empty"
-            ),
-            false => help,
-        };
         finding(problem_at(&place.text, place.span.clone(), &RULE, message, &help), Some(places))
     };
     survey.empty.iter().map(of_text).collect()

@@ -86,7 +86,7 @@ use crate::manifest::{Campaign, Profile};
 
 pub(super) use balance_too_low::judge as balance_too_low;
 pub(super) use cell_in_link::{breaks as breaks_link, may_break as may_break_link};
-pub(super) use cell_is_text::orders as number_orders;
+pub(super) use cell_is_text::failing_comparisons;
 pub use changed_row::changed_rows;
 pub use costly_character::costly_characters;
 pub use database_value::DatabaseValue;

@@ -12,9 +12,16 @@ pub(super) static RULE: Rule = Rule::error(
     "Write the words as the cells of the column are written, or name under `else` the text that all other rows get.",
 );
 
-/// That no row has a text; nothing where one has, or where rows are left out for other reasons.
+/// The error that no row has a text. There is none if a row has one, if rows are left out for another reason, or if the
+/// campaign permits that all rows are invalid.
 pub(in crate::check) fn judge(brief: &Brief, survey: &Survey, unmatched: &UnmatchedCells) -> Option<Finding> {
-    if brief.may_be_empty || survey.planned() > 0 || survey.left_out.count(State::Skipped) > 0 {
+    let invalid = survey.left_out.count(State::Invalid);
+    let has_other_reason = survey
+        .left_out
+        .sets()
+        .any(|(state, reason, rows)| !rows.is_empty() && (state != State::Invalid || !unmatched.is_reason(reason)));
+    let may_be_empty = brief.may_be_empty || !brief.max_invalid.is_exceeded_by(invalid, invalid);
+    if may_be_empty || has_other_reason || survey.planned() > 0 {
         return None;
     }
     let without_text = survey.failing.iter().filter(|(reason, _)| unmatched.is_reason(reason));

@@ -101,6 +101,7 @@ fn without_place(problem: TextProblem) -> Finding {
 
 fn judged(text: &Text, constants: &[&str]) -> Vec<TextProblem> {
     let mut problems: Vec<TextProblem> = OF_WORDS.into_iter().flat_map(|judge| judge(text)).collect();
-    problems.extend(cell_is_text::judge(text, |name| cell_is_text::may_be_column(text, constants, name)));
+    let defined = defined_names(&text.source).collect();
+    problems.extend(cell_is_text::judge(text, |name| cell_is_text::may_be_column(&defined, constants, name)));
     problems
 }

@@ -116,10 +116,10 @@ pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) 
         return Err(Error::Findings(vec![finding]));
     }
     let now = (adapters.clock)();
-    // An occurrence is planned when it is due. Other plans are of a later run.
-    let start = match request.occurrence {
-        Some(_) => RunStart::At(now),
-        None => RunStart::of(&inputs.campaign, now),
+    // An occurrence is planned when it is due. Other plans are of a later run, on the dates of the schedule if there are any.
+    let start = match (&request.occurrence, inputs.campaign.due_after(now)) {
+        (None, Some(_)) => RunStart::Scheduled(now),
+        (Some(_), _) | (None, None) => RunStart::At(now),
     };
     refuse_over(inputs, now)?;
     refuse_start(ledger, inputs).await?;
