@@ -81,8 +81,9 @@ fn duplicate(path: &Path, kept: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
         linked => return linked,
     }
+    let mut source = File::open(path)?;
     let mut copy = private::file(kept, Existing::Refused)?;
-    let copied = io::copy(&mut File::open(path)?, &mut copy).and_then(|_| copy.sync_all());
+    let copied = io::copy(&mut source, &mut copy).and_then(|_| copy.sync_all());
     if copied.is_err() {
         // A part of a copy is worth nothing. The reason that is reported is the first one.
         let _ = fs::remove_file(kept);

@@ -24,7 +24,7 @@ const LONGEST: usize = 32_767;
 /// The most digits that a spreadsheet shows as they are.
 const DIGITS: usize = 11;
 /// The figure of delivered messages, and of those among them that arrived only in part.
-const DELIVERED: &str = "delivered (including read)";
+pub(super) const DELIVERED: &str = "delivered (including read)";
 const IN_PART: &str = "delivered only in part";
 /// The columns of ours that hold numbers, and those that hold times; all others of ours are text.
 const NUMBERS: [&str; 3] = ["row", "id", "parts"];

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
 use super::columns::NAMES;
+use super::workbook::DELIVERED;
 use crate::ledger::State;
 
 /// The most reasons and runs that are kept apart: a reason may quote a row.
@@ -66,8 +67,15 @@ impl Summary {
         lines.count("Billed parts", self.parts, "")?;
         lines.head(["State", "Rows", ""])?;
         let known = State::ALL.map(State::name);
-        for state in known.into_iter().filter(|state| self.states.contains_key(*state)) {
-            lines.count(state, self.states[state], "")?;
+        for state in State::ALL {
+            // Delivered messages include those that were read, as everywhere.
+            let (name, rows) = match state {
+                State::Delivered => (DELIVERED, of(State::Delivered) + of(State::Read)),
+                _ => (state.name(), of(state)),
+            };
+            if rows > 0 {
+                lines.count(name, rows, "")?;
+            }
         }
         if !self.reasons.is_empty() {
             lines.head(["State", "Rows", "Reason or error"])?;

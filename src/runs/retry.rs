@@ -319,6 +319,9 @@ impl Session {
         let keys: Vec<RunId> = others.iter().map(|other| other.key).collect();
         let sent = ledger.numbers_sent_to(&keys).await?;
         let cancelled = cancelled_in(ledger, &others).await?.numbers;
+        if sent.is_empty() && cancelled.is_empty() {
+            return Ok(GuardedElsewhere(Excluded::default()));
+        }
         // The rows of the retry are those of the run's own list, whatever becomes of the user's list meanwhile.
         let listed = Arc::new(self.inputs().with_list(List::Copies(ledger.copies(run).await?)));
         let numbers = GuardedNumbers { sent: &sent, cancelled: &cancelled };
