@@ -103,8 +103,13 @@ fn dates_that_are_skipped_or_late_are_warnings() {
         ("cron: 0 10 * * *", vec![weekdays, "until: 12h"], "skipped-occurrences", "more dates; of the first"),
         ("every: day 10:00", vec!["per_day: 1"], "skipped-occurrences", "is still being sent, until about"),
         ("cron: 0 * * * *", vec!["rate: 1/h"], "skipped-occurrences", "is still being sent, until about"),
-        (&at, vec![&until], "skipped-occurrences", "comes as late as"),
-        ("every: day 21:00", vec!["window: 09:00-20:00"], "late-start", "wait for the window; the first ones 1"),
+        (&at, vec![&until], "skipped-occurrences", "arrives as late as"),
+        (
+            "every: day 21:00",
+            vec!["window: 09:00-20:00"],
+            "late-start",
+            "wait for the window; those of the first date wait 1",
+        ),
         ("every: day 10:00", vec!["rate: 2/h", "until: 40m"], "until-near", "about 1 can leave before"),
     ] {
         let _case = telling(format!("case: {schedule} {delivery:?}"));

@@ -1,4 +1,4 @@
-//! Signs of a text that are sent as they stand, all of them in one finding.
+//! Markup in a text that would be sent literally, reported in one finding.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use crate::domain::Text;
 use crate::finding::{Rule, list_all};
 use crate::message::{TextProblem, problem_at};
 
-/// The most signs that a finding names.
+/// How many signs a finding names at most.
 const NAMED: usize = 8;
-/// The most characters of one of them.
+/// How many characters of a sign are shown at most.
 const LONGEST: usize = 60;
 
-/// The finding at the first of these signs, which names each once; nothing where there are none.
+/// A finding at the first of these signs that names each sign once. `None` without signs.
 pub(super) fn finding(
     text: &Text,
     spans: &[Range<usize>],

@@ -51,7 +51,7 @@ fn broken(text: &str) -> Vec<Range<usize>> {
         } else {
             word
         };
-        // A line break as addresses write it is a finding of its own.
+        // Escaped line breaks have their own finding.
         let mut word = word;
         while before.get(word..word + 3).is_some_and(is_escaped_blank) {
             word += 3;

@@ -1,29 +1,28 @@
-//! Cells with signs that end a link or divide it, inside of links.
+//! Cells that break the link in which they appear.
 
 use crate::finding::{Finding, Rule};
 
 pub(super) static RULE: Rule = Rule::warning(
     "cell-in-link",
-    "A link ends at a blank, and `&` or `#` begins another part of it, so people open another page than is meant.",
-    "Add a column with these values as links write them, `%20` for a blank and `%26` for `&`, and use it in the link.",
+    "A link ends at the first space, and `&` or `#` starts another part of it, so recipients open the wrong page.",
+    "Add a column with URL-encoded values, `%20` for a space and `%26` for `&`, and use it in the link.",
 );
 
-/// The cells of a column, by the name that texts call it.
+/// Cells of a column; `name` is its name in texts.
 pub(super) fn in_rows(name: &str, example: &str, rows: &str) -> Finding {
     let end = match example.find(char::is_whitespace) {
-        Some(_) => "the link ends at the blank",
-        None => "`&` or `#` begins another part of the link",
+        Some(_) => "the link ends at the space",
+        None => "`&` or `#` starts another part of the link",
     };
-    let message = format!("`{example}` of the column `{name}` stands in a link, and {end}; so it is in {rows}");
+    let message = format!("`{example}` in the column `{name}` breaks a link: {end}; this affects {rows}");
     let help = format!(
-        "add a column to the list with these values as links write them, here `{}`, and use it in the link in the place \
-         of `{name}`",
+        "add a column with URL-encoded values to the list, such as `{}`, and use it in the link instead of `{name}`",
         encoded(example)
     );
     Finding::new(&RULE, message).help(help)
 }
 
-/// A value as a link writes it.
+/// A URL-encoded value.
 fn encoded(value: &str) -> String {
     let mut encoded = String::with_capacity(value.len());
     for character in value.chars() {
@@ -39,12 +38,12 @@ fn encoded(value: &str) -> String {
     encoded
 }
 
-/// Whether a cell has a sign that may end a link or divide it.
+/// Whether a cell has a character that can break a link.
 pub(in crate::check) fn may_break(cell: &str) -> bool {
     cell.contains(|c: char| c.is_whitespace() || matches!(c, '&' | '#'))
 }
 
-/// Whether a cell stands in a link of a text and breaks it there; `&` and `#` only behind `=`, where a value is meant.
+/// Whether a cell breaks a link of a text. `&` and `#` count only after `=`, where a value belongs.
 pub(in crate::check) fn breaks(text: &str, cell: &str) -> bool {
     text.match_indices(cell).any(|(at, _)| {
         let before = &text[..at];

@@ -30,7 +30,7 @@ pub(super) fn judge(text: &Text, is_column: impl Fn(&str) -> bool) -> Vec<TextPr
         let (message, help) = match question.asked {
             Asked::IsBool(word) => (
                 format!("`{name}` is never `{word}`: a cell is text"),
-                format!("write `{name} == '{word}'`, with the text as it stands in the list"),
+                format!("write `{name} == '{word}'`, with the exact text from the list"),
             ),
             Asked::IsNumber(written) => {
                 (format!("`{name}` is never a number: a cell is text"), remedy_of_number(name, &written))
@@ -42,9 +42,9 @@ pub(super) fn judge(text: &Text, is_column: impl Fn(&str) -> bool) -> Vec<TextPr
     asked.filter_map(problem).collect()
 }
 
-/// The comparisons by which texts take a cell for more or less than a number: each of them fails with every row.
+/// Comparisons by which texts test whether a cell is more or less than a number: each of them fails with every row.
 ///
-/// `columns` are the names that texts have for columns, if they are known; `included` are the texts that others include.
+/// `columns` are the names of columns in texts, if known; `included` are the texts that others include.
 pub(in crate::check) fn failing_comparisons(
     brief: &Brief,
     columns: Option<&[String]>,

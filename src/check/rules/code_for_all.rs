@@ -6,8 +6,8 @@ use crate::message::{TextProblem, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "code-for-all",
-    "The gateway has Telegram for one-time codes, and recommends calls for them alone; what is the same for everybody is no such code.",
-    "Say each person's code, or take another channel.",
+    "The gateway has Telegram for one-time codes, and recommends calls for them alone; a text that is identical for everybody is not a code.",
+    "Send each recipient their own code, or use another channel.",
 );
 
 /// The text of a code that has nothing of its recipient.

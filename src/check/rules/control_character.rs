@@ -8,23 +8,23 @@ use crate::message::{TextProblem, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "control-character",
-    "A control character is no letter: phones show a box or nothing for it, and it makes an SMS longer.",
-    "Remove the character, or export the list again as UTF-8: it is often a dash or a quote of another encoding.",
+    "Phones show a control character as a box or not at all, and it makes an SMS longer.",
+    "Remove the character, or export the list again as UTF-8. It is often a dash or a quote from another encoding.",
 );
 
 /// A text that everybody gets.
 pub(super) fn in_text(text: &Text, span: Range<usize>) -> TextProblem {
-    let message = format!("this word has a control character{}", code(&text.source[span.clone()]));
+    let message = format!("this word contains a control character{}", code(&text.source[span.clone()]));
     problem_at(text, span, &RULE, message, "type the word again")
 }
 
 /// The cells of a column.
 pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
-    let message = format!("the column `{column}` has a control character in {rows}{}", code(example));
+    let message = format!("the column `{column}` contains a control character in {rows}{}", code(example));
     Finding::new(&RULE, message).help("export the list again as UTF-8, or remove the character in the list")
 }
 
-/// The first control character of a word, by its number: it cannot be shown.
+/// The code point of the first control character, which cannot be displayed.
 fn code(word: &str) -> String {
     let found = word.chars().find(|c| c.is_control());
     found.map(|c| format!(": U+{:04X}", u32::from(c))).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Texts and cells that a program has damaged, by the rule for each damage.
+//! Damaged texts and cells, reported under the rule for each kind of damage.
 
 use super::{control_character, html_entity, lost_letters, misread_encoding};
 use crate::check::broken_text::{Damage, damage};
@@ -6,7 +6,7 @@ use crate::domain::Text;
 use crate::finding::Finding;
 use crate::message::{TextProblem, said};
 
-/// The first place of each damage of a text that everybody gets.
+/// The first occurrence of each kind of damage in a text.
 pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
     let mut seen = Vec::new();
     let found = said(text).filter_map(|(part, at)| {
@@ -26,7 +26,7 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
     found.filter_map(problem).collect()
 }
 
-/// The damage of the cells of a column.
+/// Damage in the cells of a column.
 pub(super) fn in_rows(damage: Damage, column: &str, example: &str, rows: &str) -> Finding {
     match damage {
         Damage::LostLetters => lost_letters::in_rows(column, example, rows),

@@ -5,8 +5,8 @@ use crate::finding::{Finding, Rule};
 
 pub(super) static RULE: Rule = Rule::warning(
     "database-value",
-    "A database exports midnight with each date and zeros behind each amount, and people would read `2031-12-05 00:00:00` and `1250.000000`.",
-    "Write `{{ due | date }}` and `{{ sum | money }}`, or have the list exported as people read it.",
+    "Databases export a date with the time of midnight and an amount with extra zeros. Recipients would read `2031-12-05 00:00:00` and `1250.000000`.",
+    "Write `{{ due | date }}` and `{{ sum | money }}`, or export the list in the form that recipients should read.",
 );
 
 /// What a database adds to a value.
@@ -14,11 +14,11 @@ pub(super) static RULE: Rule = Rule::warning(
 pub enum DatabaseValue {
     /// A date with the time 00:00:00.
     DateAtMidnight,
-    /// A number with four or more decimals, of which at most two say something.
+    /// A number with four or more decimals, zeros after the second.
     PaddedNumber,
 }
 
-/// Which of both a cell is.
+/// The kind of database value that a cell holds, if any.
 pub(in crate::check) fn database_value(cell: &str) -> Option<DatabaseValue> {
     /// `2031-12-05T00:00:00.000000+00:00`
     const LONGEST: usize = 32;
@@ -46,11 +46,11 @@ fn is_date_at_midnight(cell: &str) -> bool {
     is_day && matches!(rest, "" | "Z" | "+00" | "+00:00" | "+0000" | " UTC")
 }
 
-/// The cells of a column that stand in messages; texts call it by this name.
+/// Cells of a column that messages show; `name` is its name in texts.
 pub(super) fn in_rows(value: DatabaseValue, name: &str, example: &str, rows: &str) -> Finding {
     let cell = if is_variable(name) { name.to_owned() } else { format!("recipient[{name:?}]") };
     let message =
-        format!("`{example}` of the column `{name}` stands in the message of {rows}, as a database exports it");
+        format!("`{example}` in the column `{name}` is in database format, and the message of {rows} shows it");
     let help = match value {
         DatabaseValue::DateAtMidnight => format!(
             "write `{{{{ {cell} | date }}}}` for a date in words, or `{{{{ {cell} | date(format=\"%d.%m.%Y\") }}}}` for one in \

@@ -1,4 +1,4 @@
-//! Dates of schedules in findings, and what the rules about times have in common.
+//! Dates of schedules in findings, and helpers of the rules about times.
 
 use crate::calendar::{Course, Occurrence, Outlook, ScheduledRun};
 use crate::check::timing::TimedCampaign;
@@ -7,12 +7,12 @@ use crate::finding::Place;
 /// How many dates a finding names.
 const NAMED: usize = 3;
 
-/// A date of a schedule as people write it, with its day of the week.
+/// A date of a schedule with its day of the week: `Mon 2026-12-07 10:00`.
 pub(super) fn name(occurrence: &Occurrence) -> String {
     occurrence.nominal.strftime("%a %Y-%m-%d %H:%M").to_string()
 }
 
-/// Dates of a schedule: the first ones by name, then how many more of those that were judged.
+/// Dates of a schedule: the first few, then the number of the others.
 pub(super) fn names(dates: &[&Occurrence]) -> String {
     let mut named: Vec<String> = dates.iter().take(NAMED).map(|date| name(date)).collect();
     match dates.len() - named.len() {
@@ -32,7 +32,7 @@ pub(super) fn sending(runs: &[ScheduledRun]) -> impl Iterator<Item = (&Occurrenc
     })
 }
 
-/// Why no message of a run can leave.
+/// The reason why no message of a run can leave.
 pub(super) fn obstacle(timed: &TimedCampaign<'_>, outlook: &Outlook) -> String {
     match (outlook.opens, outlook.ends) {
         (None, _) => "the window does not open within a year".to_owned(),
@@ -40,13 +40,13 @@ pub(super) fn obstacle(timed: &TimedCampaign<'_>, outlook: &Outlook) -> String {
         (Some(opens), Some(ends)) => {
             let (ends, opens) = (timed.date(ends), timed.date(opens));
             let hours = timed.windows.join(" and ");
-            format!("the run ends by `until` at {ends}, and the window opens at {opens} (it is open {hours})")
+            format!("`until` ends the run at {ends}, before the window opens at {opens} (the window is {hours})")
         }
         (Some(_), None) => String::new(),
     }
 }
 
-/// The times of the schedule as the campaign has them: `every: Mon 10:00`.
+/// The times of the schedule as the campaign file writes them: `every: Mon 10:00`.
 pub(super) fn written_times(timed: &TimedCampaign<'_>) -> Option<String> {
     ["at", "every", "cron"].into_iter().find_map(|key| {
         let place = timed.campaign.places.of_key(&format!("schedule.{key}"))?;
@@ -60,7 +60,7 @@ pub(super) fn place(timed: &TimedCampaign<'_>, keys: &[&str]) -> Option<Place> {
     keys.iter().find_map(|key| timed.campaign.places.of_key(key))
 }
 
-/// The place of the times of the schedule.
+/// The place of the schedule's times.
 pub(super) fn place_of_times(timed: &TimedCampaign<'_>) -> Option<Place> {
     place(timed, &["schedule.at", "schedule.every", "schedule.cron", "schedule"])
 }

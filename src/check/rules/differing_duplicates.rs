@@ -1,4 +1,4 @@
-//! Rows that are skipped as duplicates and say something else than the row that is sent.
+//! Duplicate rows that are skipped although their message differs from the one that is sent.
 
 use roaring::RoaringBitmap;
 
@@ -9,8 +9,8 @@ use crate::manifest::Campaign;
 
 pub(super) static RULE: Rule = Rule::warning(
     "differing-duplicates",
-    "Only the first row of a number gets a message. If later rows say something else, such as the lesson of another child, it is not sent.",
-    "Correct the list if one message is meant. If each row is a message of its own, write `duplicates: allow`.",
+    "Only the first row of a number gets a message. Later rows are skipped even if their message differs, such as another child's lesson.",
+    "If each number should get one message, correct the list. To send a message for each row, write `duplicates: allow`.",
 );
 
 /// The skipped rows whose messages differ from the one that their number gets.
@@ -26,10 +26,10 @@ fn of(rows: &RoaringBitmap) -> Option<Finding> {
         return None;
     }
     let message = match rows.len() {
-        1 => format!("{} skipped: its number stands in an earlier row, whose message is different", named_rows(rows)),
-        _ => format!("{} skipped: their numbers stand in earlier rows, whose messages are different", named_rows(rows)),
+        1 => format!("{} skipped: its number is in an earlier row with a different message", named_rows(rows)),
+        _ => format!("{} skipped: their numbers are in earlier rows with different messages", named_rows(rows)),
     };
-    let help = "correct the list if one message for each number is meant; if a person is to get a message for each row, write \
+    let help = "if each number should get one message, correct the list; to send a message for each row, write \
                 `duplicates: allow` under `recipients`";
     Some(Finding::new(&RULE, message).help(help))
 }

@@ -1,4 +1,4 @@
-//! Arguments that a filter does not have, and those that it lacks.
+//! Unknown and missing arguments of filters.
 
 use crate::domain::Text;
 use crate::finding::{Rule, did_you_mean, list, list_all};
@@ -6,8 +6,8 @@ use crate::message::{FilterCall, TextProblem, filter_calls, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "filter-argument",
-    "An argument that a filter does not have is ignored, and without one that it requires no row has a message.",
-    "Write the arguments that the filter has, each with its name.",
+    "A filter ignores unknown arguments. If a required argument is missing, no row gets a message.",
+    "Use the arguments of the filter, each with its name.",
 );
 
 /// The arguments of the filters of a text.

@@ -1,4 +1,4 @@
-//! Characters as HTML writes them.
+//! HTML entities.
 
 use super::as_it_stands;
 use crate::check::broken_text::{html_entities, typed};
@@ -8,8 +8,8 @@ use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "html-entity",
-    "A message is no web page: `&amp;`, `&#039;` and `&nbsp;` are sent as they stand.",
-    "Write the character itself, and have the list exported without HTML.",
+    "A message is not a web page: `&amp;`, `&#039;` and `&nbsp;` are sent literally.",
+    "Write the character itself, and export the list without HTML.",
 );
 
 /// The characters of a text that everybody gets.

@@ -1,4 +1,4 @@
-//! Tags of HTML in texts.
+//! HTML tags in texts.
 
 use super::as_it_stands;
 use crate::check::broken_text::html_tags;
@@ -8,15 +8,15 @@ use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "html-tag",
-    "A message is no web page: `<br>` and `<b>` are sent as they stand.",
-    "Remove the tags; write a line break where one is meant, with the text behind `|` in YAML.",
+    "A message is not a web page: `<br>` and `<b>` are sent literally.",
+    "Remove the tags. For line breaks, put the text after `|` in YAML, on separate lines.",
 );
 
 /// The tags of a text that everybody gets.
 pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
     let help = |tags: &[&str]| {
         let is_break = |tag: &str| tag.to_ascii_lowercase().starts_with("<br");
-        let line_break = "write a line break: put the text behind `|`, in lines of its own";
+        let line_break = "write a line break: put the text after `|`, on separate lines";
         match (tags.iter().any(|tag| is_break(tag)), tags.iter().all(|tag| is_break(tag))) {
             (true, true) => line_break.to_owned(),
             (true, false) => format!("for `<br>` {line_break}; remove the other tags"),

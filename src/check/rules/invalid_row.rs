@@ -16,15 +16,15 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// The invalid rows by their reasons, the commonest first, as warnings; no more than 20 rows are named.
 ///
-/// If a text fails with a row, the finding stands at that part of the text.
+/// If a text fails with a row, the finding points at that part of the text.
 #[must_use]
 pub fn invalid_rows(survey: &Survey) -> Vec<Finding> {
     of(&survey.left_out, &survey.failing)
 }
 
-/// The invalid rows as errors, if a text fails with every row that is meant, so that nobody gets a message.
+/// The invalid rows as errors, if a text fails with every selected row, so that no messages are sent.
 ///
-/// One row alone says nothing of a text.
+/// A single row does not prove that the text is wrong.
 pub(in crate::check) fn of_failing_texts(brief: &Brief, survey: &Survey) -> Vec<Finding> {
     let sets = || survey.left_out.sets().filter(|(_, _, rows)| !rows.is_empty());
     let filtered = sets().filter(|(state, reason, _)| (*state, *reason) == (State::Skipped, FILTERED));

@@ -1,4 +1,4 @@
-//! Dates of a schedule whose messages wait for hours until a window opens.
+//! Scheduled dates whose messages wait more than an hour for the window.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::finding::{Finding, Rule};
 
 pub(super) static RULE: Rule = Rule::warning(
     "late-start",
-    "A run that begins while the window is closed waits until the window opens. Its recipients get the message hours after the date of the schedule.",
+    "A run that begins while the window is closed waits until the window opens. Its recipients get the message hours after the scheduled time.",
     "Set `schedule` to a time within the window of the campaign and the profile, or change `delivery.window`.",
 );
 
 /// How long messages may wait without a warning.
 const SHORT: Duration = Duration::from_secs(3_600);
 
-/// What is said of dates whose messages wait long.
+/// A warning about dates whose messages wait long.
 pub(in crate::check) fn late_start(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let late: Vec<_> = sending(runs).filter(|(_, outlook)| outlook.wait() > SHORT).collect();
     let (_, first) = late.first()?;
@@ -25,7 +25,10 @@ pub(in crate::check) fn late_start(timed: &TimedCampaign<'_>, runs: &[ScheduledR
     let opens = timed.date(first.opens?);
     let message = match dates.as_slice() {
         [_] => format!("the messages of {} wait {wait}, until the window opens at {opens}", names(&dates)),
-        _ => format!("the messages of {} wait for the window; the first ones {wait}, until {opens}", names(&dates)),
+        _ => format!(
+            "the messages of {} wait for the window; those of the first date wait {wait}, until {opens}",
+            names(&dates)
+        ),
     };
     let help = "set `schedule` to a time at which the window is open";
     Some(Finding::new(&RULE, message).help(help).at(place_of_times(timed)))

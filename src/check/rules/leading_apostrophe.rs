@@ -1,10 +1,10 @@
-//! Apostrophes by which a spreadsheet keeps a code as text, in a file that is no spreadsheet.
+//! Leading apostrophes of spreadsheet cells, in files that are not spreadsheets.
 
 use crate::finding::{Finding, Rule};
 
 pub(super) static RULE: Rule = Rule::warning(
     "leading-apostrophe",
-    "A spreadsheet hides the apostrophe that keeps `'00123` as text. In another file it is part of the cell, and would be sent.",
+    "A spreadsheet hides the apostrophe that keeps `'00123` as text. In any other file it is part of the cell and would be sent.",
     "Remove the apostrophes from the column, or export the list again without them.",
 );
 
@@ -14,7 +14,7 @@ pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
     Finding::new(&RULE, message).help("remove the apostrophes from the column; they would be sent")
 }
 
-/// Whether a cell is a number or a code behind an apostrophe. A year or a decade such as `'90s` is none.
+/// Whether a cell is a number or a code after an apostrophe. A year or a decade such as `'90s` is not a code.
 pub(in crate::check) fn is_code_behind_apostrophe(cell: &str) -> bool {
     let Some(code) = cell.strip_prefix('\'') else { return false };
     let is_code = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || b"+-./= ".contains(&byte);

@@ -1,4 +1,4 @@
-//! Letters that a program replaced by `?` or by U+FFFD.
+//! Letters that a program replaced with `?` or U+FFFD.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::message::{TextProblem, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "lost-letters",
-    "A program that saves text in an encoding without its letters writes `?` or U+FFFD in their place, and these would be sent.",
+    "If a program saves text in an encoding that lacks its letters, it writes `?` or U+FFFD instead, and these would be sent.",
     "Export the list again from its source as UTF-8, or type the text again: this file no longer has the letters.",
 );
 

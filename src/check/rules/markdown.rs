@@ -1,4 +1,4 @@
-//! Words and links in texts as Markdown writes them.
+//! Markdown in texts.
 
 use super::as_it_stands;
 use crate::check::broken_text::markdown;
@@ -8,8 +8,8 @@ use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "markdown",
-    "No channel makes words between `**` or `__` bold or hides the address of `[words](address)`: they are sent as they stand.",
-    "Remove the signs, and write the address alone; WhatsApp and Viber make words between single asterisks bold.",
+    "No channel renders `**bold**`, `__bold__` or `[text](address)`: recipients see the signs.",
+    "Remove the signs, and write the plain address. WhatsApp and Viber show words in single asterisks in bold.",
 );
 
 /// The words and links of a text that everybody gets.

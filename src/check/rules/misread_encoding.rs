@@ -1,4 +1,4 @@
-//! UTF-8 that a program read in another encoding.
+//! UTF-8 text that a program read in another encoding.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::message::{TextProblem, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "misread-encoding",
-    "Text in UTF-8 that a program read as Windows-1251 or Windows-1252 shows two or three signs for each letter, such as `cafÃ©` for `café`.",
+    "UTF-8 text that a program read as Windows-1251 or Windows-1252 has two or three characters for each letter, such as `cafÃ©` for `café`.",
     "Export the list again from its source as UTF-8, or type the text again.",
 );
 
@@ -20,14 +20,14 @@ pub(super) fn in_text(text: &Text, span: Range<usize>) -> TextProblem {
         Some((_, said)) => format!("write `{said}`, and save the file as UTF-8"),
         None => "type the word again, and save the file as UTF-8".to_owned(),
     };
-    let message = format!("`{word}` is UTF-8 that was read in another encoding");
+    let message = format!("`{word}` is UTF-8 text that was read in another encoding");
     problem_at(text, span, &RULE, message, &help)
 }
 
 /// The cells of a column.
 pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
-    let said = misread(example).map(|(_, said)| format!(", which says `{said}`")).unwrap_or_default();
+    let said = misread(example).map(|(_, said)| format!(", which should be `{said}`")).unwrap_or_default();
     let message =
-        format!("the column `{column}` has UTF-8 that was read in another encoding in {rows}: `{example}`{said}");
+        format!("the column `{column}` has UTF-8 text that was read in another encoding, in {rows}: `{example}`{said}");
     Finding::new(&RULE, message).help("export the list again from its source as UTF-8")
 }

@@ -252,7 +252,7 @@ pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }
 
-/// What is worth knowing of a campaign and its list, if that is known, before somebody sends it, and is no mistake.
+/// Notes about a campaign, and about its list if that is known: facts that are not mistakes.
 #[must_use]
 pub fn notes(
     campaign: &Campaign,

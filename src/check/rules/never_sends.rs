@@ -1,4 +1,4 @@
-//! A run that can never send: every window is closed from its beginning to its end.
+//! Runs that can never send, because the windows are closed from start to end.
 
 use super::dates::{name, obstacle, place, written_times};
 use crate::calendar::{Course, Occurrence, Outlook, RunEnd, ScheduledRun};
@@ -8,15 +8,15 @@ use crate::finding::{Finding, Rule};
 /// The rule of runs that can never send.
 pub static RULE: Rule = Rule::error(
     "never-sends",
-    "Messages leave between the beginning of a run and `until`, while the windows of the campaign and the profile are open. If these times never meet, every recipient is skipped.",
-    "Change `schedule`, `delivery.until` or `delivery.window` so that a window is open between the beginning of the run and its end.",
+    "A run sends messages until `until`, while the windows of the campaign and the profile are open. If these times never overlap, it skips every recipient.",
+    "Change `schedule`, `delivery.until` or `delivery.window` so that a window opens before the run ends.",
 );
 
 const KEYS: &[&str] = &["delivery.until", "delivery.window", "schedule"];
 const HELP: &str =
     "change `schedule`, `delivery.until` or `delivery.window` so that a window is open while the run lasts";
 
-/// A schedule that sends nothing on any of its dates.
+/// An error for a schedule that sends nothing on any of its dates.
 pub(in crate::check) fn schedule_never_sends(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let nothing = runs.iter().filter_map(|run| match run.course {
         Course::SendsNothing(outlook) => Some((&run.occurrence, outlook)),
@@ -27,13 +27,13 @@ pub(in crate::check) fn schedule_never_sends(timed: &TimedCampaign<'_>, runs: &[
     Some(on_a_date(timed, date, outlook))
 }
 
-/// The only run of a schedule, which is past.
+/// An error for the past date of a schedule with a single date.
 pub(in crate::check) fn past_run_never_sends(timed: &TimedCampaign<'_>, date: &Occurrence) -> Option<Finding> {
     let outlook = timed.limits.outlook(date.at);
     (!outlook.sends()).then(|| on_a_date(timed, date, &outlook))
 }
 
-/// A run that begins now, if no later beginning could help.
+/// An error for a run that begins now, unless a later start could help.
 pub(in crate::check) fn run_never_sends(timed: &TimedCampaign<'_>, outlook: &Outlook) -> Option<Finding> {
     let is_fixed = outlook.opens.is_none() || matches!(timed.limits.end, Some(RunEnd::At(_)));
     if outlook.sends() || !is_fixed {

@@ -1,4 +1,4 @@
-//! A list of which no row gets a message.
+//! Lists in which no row gets a message.
 
 use std::cmp::Reverse;
 
@@ -10,14 +10,14 @@ use crate::manifest::Brief;
 
 pub(super) static RULE: Rule = Rule::warning(
     "no-messages",
-    "A run that sends no message is rarely what was meant: the list may be the wrong one, or the mailing is already sent.",
-    "Check the reasons that are counted. A new `edition` sends to the same recipients again; `empty: ok` permits a list without recipients.",
+    "A run without messages is rarely intended: the list might be the wrong one, or the campaign is already sent.",
+    "Check the reasons in the finding. A new `edition` sends to the same recipients again; `empty: ok` allows a list without recipients.",
 );
 
-/// How many reasons are named; the rest are counted together.
+/// How many reasons a finding names; it counts the others together.
 const NAMED: usize = 5;
 
-/// A warning that no row of the list gets a message, with the reasons; nothing if one does, or `empty: ok` permits it.
+/// A warning that no row gets a message, with the reasons. `None` if a row does, or with `empty: ok`.
 #[must_use]
 pub fn no_messages(survey: &Survey, brief: &Brief) -> Option<Finding> {
     if survey.recipients == 0 || survey.planned() > 0 || brief.may_be_empty {
@@ -53,7 +53,7 @@ fn advice(state: State, reason: &str) -> &'static str {
     match (state, reason) {
         (State::Invalid, _) => "correct the list or the text that makes these rows invalid",
         (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
-        (_, OPTED_OUT) => "is this the right list? its recipients opted out",
+        (_, OPTED_OUT) => "check whether this is the right list: its recipients opted out",
         (_, CAPPED) => "send later, when the recipients may get messages again",
         _ => "check the list and the keys that skip recipients: `where`, `exclude`, `holdout`",
     }

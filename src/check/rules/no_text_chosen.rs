@@ -1,4 +1,4 @@
-//! Texts by a column (`by`) of which no row of the list has one.
+//! Texts chosen by a column (`by`), if no row of the list matches one.
 
 use crate::check::survey::Survey;
 use crate::check::unmatched_cells::UnmatchedCells;
@@ -8,8 +8,8 @@ use crate::manifest::Brief;
 
 pub(super) static RULE: Rule = Rule::error(
     "no-text-chosen",
-    "If no row has one of the words under `texts`, nobody gets a message: the words are probably written otherwise than in the list.",
-    "Write the words as the cells of the column are written, or name under `else` the text that all other rows get.",
+    "If no row has one of the words under `texts`, no messages are sent. The words are probably spelled differently in the list.",
+    "Spell the words as in the list, or set a text for all other rows under `else`.",
 );
 
 /// The error that no row has a text. There is none if a row has one, if rows are left out for another reason, or if the

@@ -42,14 +42,14 @@ pub fn over_limits(
     recipients.into_iter().chain(cost).collect()
 }
 
-/// That the list has more people than the limit, where nothing else is known of the messages.
+/// A warning that the list has more recipients than the limit, for lists whose messages are unknown.
 #[must_use]
 pub fn list_over_limits(campaign: &Campaign, survey: &Survey) -> Option<Finding> {
     let people = survey.planned();
     let limit = campaign.limits.recipients.filter(|limit| people > *limit)?;
     let message = format!(
-        "{people} people of the list can get a message, and `limits.recipients` is {limit}: a run stops there, and the \
-         others get nothing"
+        "{people} recipients of the list can get a message, but `limits.recipients` is {limit}: the run stops there, and \
+         the others get nothing"
     );
     Some(Finding::new(&RULE, message).at(campaign.places.of_key("limits.recipients")))
 }

@@ -49,7 +49,7 @@ pub(super) fn first_few(rows: &RoaringBitmap) -> String {
     }
 }
 
-/// The first of these rows and how many more there are, before what they are: `rows 3 and 5 are`.
+/// These rows as the subject of a sentence, the first ones by number: `rows 3 and 5 are`.
 pub(super) fn named_rows(rows: &RoaringBitmap) -> String {
     let shown: Vec<String> = rows.iter().take(NAMED).map(|row| row.to_string()).collect();
     subject(&shown, rows.len() - shown.len() as u64)

@@ -1,4 +1,4 @@
-//! A schedule whose dates are past.
+//! Schedules without future dates.
 
 use super::dates::{place, place_of_times};
 use crate::check::timing::TimedCampaign;
@@ -6,14 +6,14 @@ use crate::finding::{Finding, Rule};
 
 pub(super) static RULE: Rule = Rule::warning(
     "schedule-over",
-    "A schedule whose dates are past sends nothing more. That is fine for a campaign that was sent, and a mistake for a new one.",
-    "Write a date to come; `campaign schedule next` shows when the campaign is due then. `campaign schedule add` refuses a schedule without a date to come. `run --now` sends at once: look in `campaign status` first whether the campaign was sent.",
+    "A schedule without future dates sends nothing more. That is fine for a campaign that was sent, but a mistake in a new one.",
+    "Set a future date; `campaign schedule next` then shows when the campaign is due. `campaign schedule add` refuses a schedule without one. `run --now` sends immediately; before that, check in `campaign status` that the campaign was not sent.",
 );
 
-const HELP: &str = "to send it, write a date to come, which `campaign schedule next` then shows; `run --now` sends it \
-                    at once: look in `campaign status` first whether it was sent";
+const HELP: &str = "to send it, set a future date; `campaign schedule next` then shows it. `run --now` sends it \
+                    immediately; first check in `campaign status` that it was not sent";
 
-/// What is said of a schedule without a date to come.
+/// A warning about a schedule without future dates.
 pub(in crate::check) fn schedule_over(timed: &TimedCampaign<'_>) -> Finding {
     let once = timed.campaign.schedule.as_ref().and_then(|schedule| schedule.timing.once());
     let (message, place) = match once {
@@ -21,7 +21,7 @@ pub(in crate::check) fn schedule_over(timed: &TimedCampaign<'_>) -> Finding {
             let message = format!("`at` has passed: {}", once.strftime("%a %Y-%m-%d %H:%M"));
             (message, place_of_times(timed))
         }
-        None => ("`ends` has passed: the schedule has no date to come".to_owned(), place(timed, &["schedule.ends"])),
+        None => ("`ends` has passed: the schedule has no future dates".to_owned(), place(timed, &["schedule.ends"])),
     };
     Finding::new(&RULE, message).help(HELP).at(place)
 }

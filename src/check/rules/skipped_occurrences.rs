@@ -1,4 +1,4 @@
-//! Dates of a schedule on which nothing is sent.
+//! Scheduled dates on which nothing is sent.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::finding::{Finding, Rule};
 
 pub(super) static RULE: Rule = Rule::warning(
     "skipped-occurrences",
-    "A date of a schedule is skipped if `until` comes before the window opens, or if the run before is still being sent.",
-    "Leave these dates out of `schedule`, for example by `ends` or by days of the week. Or change `delivery` so that their messages can leave.",
+    "A date of a schedule is skipped if `until` comes before the window opens, or if the previous run is still being sent.",
+    "Remove these dates from `schedule`, for example with `ends` or days of the week. Or change `delivery` so that their messages can leave.",
 );
 
-/// What is said of the dates on which nothing is sent, by their reasons.
+/// Warnings about dates on which nothing is sent, one for each reason.
 pub(in crate::check) fn skipped_occurrences(
     timed: &TimedCampaign<'_>,
     (schedule, now): (&Schedule, Timestamp),
@@ -27,16 +27,16 @@ pub(in crate::check) fn skipped_occurrences(
     [ended, closed, busy].into_iter().flatten().collect()
 }
 
-/// Dates behind a fixed `until`.
+/// Dates after a fixed `until`.
 fn after_until(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -> Option<Finding> {
     let Some(RunEnd::At(until)) = timed.limits.end else { return None };
     let before = until.checked_sub(SignedDuration::from_micros(1)).unwrap_or(until);
     let first = schedule.after(before.max(now)).next()?;
-    let message = format!("nothing is sent from {} on: `until` is {}", name(&first), timed.date(until));
+    let message = format!("nothing is sent from {} onwards: `until` is {}", name(&first), timed.date(until));
     let date = first.nominal.date();
     let last = date.yesterday().unwrap_or(date);
     let help = format!(
-        "write `ends: {last}` under `schedule`, or an `until` that counts from the beginning of each run, such as `12h`"
+        "write `ends: {last}` under `schedule`, or an `until` that counts from the start of each run, such as `12h`"
     );
     Some(Finding::new(&RULE, message).help(help).at(place(timed, &["delivery.until"])))
 }
@@ -54,13 +54,13 @@ fn closed_until_the_end(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Opt
     let dates: Vec<_> = closed.iter().map(|(date, _)| *date).collect();
     let message = match dates.as_slice() {
         [_] => format!("nothing is sent on {}: {}", name(first), obstacle(timed, outlook)),
-        _ => format!("nothing is sent on {}; of the first, {}", names(&dates), obstacle(timed, outlook)),
+        _ => format!("nothing is sent on {}; on the first date, {}", names(&dates), obstacle(timed, outlook)),
     };
-    let help = "leave these dates out of `schedule`, or change `until` or the window";
+    let help = "remove these dates from `schedule`, or change `until` or the window";
     Some(Finding::new(&RULE, message).help(help).at(place_of_times(timed)))
 }
 
-/// Dates on which the run before is still being sent.
+/// Dates on which the previous run is still being sent.
 fn still_sending(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let busy: Vec<_> = runs.iter().filter(|run| matches!(run.course, Course::Busy(_))).collect();
     let first = busy.first()?;
@@ -79,7 +79,7 @@ fn still_sending(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Fin
         Some(length) => format!("{still}; {length}, and {times} is due again after {due}"),
         None => format!("{still}, and {times} is due again after {due}"),
     };
-    let help = "run less often, or raise `rate` or `per_day`, or widen the window: recipients get messages faster or at other hours then";
+    let help = "schedule fewer dates; or raise `rate` or `per_day`, or widen the window, which sends messages faster or at other hours";
     Some(Finding::new(&RULE, message).help(help).at(place_of_times(timed)))
 }
 
@@ -90,10 +90,10 @@ fn length(timed: &TimedCampaign<'_>, begins: Timestamp, finishes: Timestamp) -> 
         return format!("a run takes about {}", span(finishes.duration_since(begins)));
     };
     let between = per_day.day(finishes).duration_since(per_day.day(begins));
-    format!("a run takes {} by `per_day`", plural(between.as_hours().unsigned_abs() / 24 + 1, "day"))
+    format!("a run takes {} because of `per_day`", plural(between.as_hours().unsigned_abs() / 24 + 1, "day"))
 }
 
-/// A time in its largest units: `1 day`, `2 days 14 h`, `1 h 30 min`.
+/// A duration in its largest units: `1 day`, `2 days 14 h`, `1 h 30 min`.
 fn span(time: SignedDuration) -> String {
     let minutes = time.as_mins().unsigned_abs();
     let (days, hours, minutes) = (minutes / 1_440, minutes / 60 % 24, minutes % 60);
@@ -106,7 +106,7 @@ fn span(time: SignedDuration) -> String {
     if units.is_empty() { "less than a minute".to_owned() } else { units.join(" ") }
 }
 
-/// A list that `wait_for_file` waits for so long that nothing can be sent any more.
+/// A `wait_for_file` so long that nothing can be sent if the list arrives at its end.
 pub(in crate::check) fn late_list(
     timed: &TimedCampaign<'_>,
     schedule: &Schedule,
@@ -120,12 +120,12 @@ pub(in crate::check) fn late_list(
         return None;
     }
     let message = format!(
-        "if the list of {} comes as late as {}, nothing is sent: {}",
+        "if the list for {} arrives as late as {}, nothing is sent: {}",
         name(date),
         timed.date(latest),
         obstacle(timed, &outlook)
     );
-    let help = "write a shorter `wait_for_file`, or a later `until`";
+    let help = "set a shorter `wait_for_file` or a later `until`";
     Some(Finding::new(&RULE, message).help(help).at(place(timed, &["schedule.wait_for_file"])))
 }
 

@@ -13,7 +13,7 @@ use crate::finding::Finding;
 use crate::manifest::{Campaign, Variant};
 use crate::message::{Table, TextProblem};
 
-/// The rules that judge the words of a text by themselves.
+/// The rules that judge the words of a single text.
 const OF_WORDS: [fn(&Text) -> Vec<TextProblem>; 10] = [
     two_scripts::judge,
     insecure_link::judge,
@@ -52,7 +52,7 @@ pub fn against_texts(campaign: &Campaign) -> Vec<Finding> {
     let mut problems: Vec<TextProblem> = texts.iter().flat_map(|text| judged(text, &constants)).collect();
     let of_stages = [codes_only::judge, code_for_all::judge, long_button::judge];
     problems.extend(stages().flat_map(|stage| of_stages.into_iter().flat_map(move |judge| judge(stage))));
-    // What a missing text would say is unknown.
+    // The words of a missing text are unknown.
     let problems = problems.into_iter().filter(|problem| !Text::is_stand_in(&problem.text));
     let mut findings: Vec<Finding> = problems.map(|problem| finding(problem, Some(&campaign.places))).collect();
     findings.extend(unused_constant::judge(campaign));

@@ -84,9 +84,11 @@ fn advice_for(reason: &str, has_region: bool) -> &'static str {
         }
         Some(Ambiguous) => "write the numbers with `+`, or as they are dialled in their country",
         Some(Several) => "give each number a row of its own",
-        Some(Words) => "give the numbers a column of their own",
+        Some(Words) => "put the numbers in a separate column",
         Some(Header) => "delete the rows that repeat the header",
-        Some(TooShort | TooLong | Length | Country | Unassigned | Symbols | Sign(_)) => "mend the numbers in the list",
+        Some(TooShort | TooLong | Length | Country | Unassigned | Symbols | Sign(_)) => {
+            "correct the numbers in the list"
+        }
         None if reason.contains("`max_parts: ") => {
             "shorten the text or the cells that it uses, or raise `max_parts`, which costs more"
         }

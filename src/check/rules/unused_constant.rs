@@ -1,4 +1,4 @@
-//! A constant of a variant whose name is misspelt, so that no text uses it.
+//! Constants of variants that no text uses, because their names are misspelt.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use crate::message::{Mentions, mentions};
 
 pub(super) static RULE: Rule = Rule::error(
     "unused-constant",
-    "A constant of a variant that no text uses changes nothing: people of this variant get the message of the others.",
-    "Write its name as the texts do, or remove it.",
+    "A constant that no text uses has no effect, so recipients of this variant get the message of the others.",
+    "Spell its name as in the texts, or remove it.",
 );
 
-/// The constants of variants that no text uses and whose names are nearly those that texts use.
+/// Unused constants of variants whose names resemble constants that texts use.
 pub(super) fn judge(campaign: &Campaign) -> Vec<Finding> {
     let brief = &campaign.brief;
     if brief.variants.iter().all(|variant| variant.vars.is_empty()) {
@@ -29,7 +29,7 @@ pub(super) fn judge(campaign: &Campaign) -> Vec<Finding> {
             .into_iter()
             .map(|(name, meant)| {
                 let message = format!(
-                    "no text uses `{name}`, so the variant `{}` says what the campaign says without it",
+                    "no text uses `{name}`, so it has no effect on the messages of the variant `{}`",
                     variant.name
                 );
                 let place = campaign.places.of_key(&format!("variants.{}.vars.{name}", variant.name));
@@ -40,7 +40,7 @@ pub(super) fn judge(campaign: &Campaign) -> Vec<Finding> {
     brief.variants.iter().flat_map(of_variant).collect()
 }
 
-/// The names that texts and those that they include mention; nothing if one of them is unknown.
+/// The names that texts and their included texts mention. `None` if an included text is missing.
 fn used_names<'t>(
     texts: impl Iterator<Item = &'t Text>,
     load: &mut dyn FnMut(&str) -> Option<String>,
@@ -64,7 +64,7 @@ fn used_names<'t>(
     Some(used)
 }
 
-/// The constants of a variant that are not used, each with the name that was probably meant.
+/// The unused constants of a variant, each with the name that was probably meant.
 fn unused<'v>(variant: &'v Variant, used: &BTreeSet<String>, known: &[&'v str]) -> Vec<(&'v str, &'v str)> {
     let own = |name: &str| variant.vars.iter().any(|(own, _)| own == name);
     let unused = variant.vars.iter().map(|(name, _)| name.as_str()).filter(|name| !used.contains(*name));

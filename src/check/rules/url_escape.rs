@@ -1,4 +1,4 @@
-//! Characters in texts as addresses write them.
+//! URL escapes in texts, such as `%20`.
 
 use super::as_it_stands;
 use crate::check::broken_text::url_escapes;
@@ -8,22 +8,22 @@ use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "url-escape",
-    "`%0A` is a line break in an address only; in a text it is sent as it stands.",
-    "Write a line break or a blank itself.",
+    "`%0A` is a line break only in an address. In a text it is sent literally.",
+    "Use a real line break or space.",
 );
 
-/// The blanks and line breaks of a text that everybody gets.
+/// Escaped spaces and line breaks in a text.
 pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
     let masked = masked(text);
     let help = |escapes: &[&str]| {
-        let line_break = "a line break: put the text behind `|`, in lines of its own";
+        let line_break = "a line break: put the text after `|`, on separate lines";
         let help = match (escapes.contains(&"%20"), escapes.iter().any(|escape| *escape != "%20")) {
-            (true, true) => format!("write a blank for `%20`, and for the others {line_break}"),
-            (true, false) => "write a blank".to_owned(),
+            (true, true) => format!("write a space for `%20`, and for the others {line_break}"),
+            (true, false) => "write a space".to_owned(),
             (false, _) => format!("write {line_break}"),
         };
         match has_plus_for_blank(&masked) {
-            true => format!("{help}; a `+` between words is a blank in addresses too"),
+            true => format!("{help}; a `+` between words also stands for a space"),
             false => help,
         }
     };
