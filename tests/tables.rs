@@ -36,7 +36,7 @@ fn each_message_says_what_the_table_has_for_its_row() {
 fn who_is_in_no_row_of_the_table_gets_nothing_unless_the_text_says_what_else() {
     let gateway = Gateway::accepting();
     let sale = with_stores(shoppers(&["Lviv", "Odesa"], "Come to {{ stores[city].address }}"), &gateway);
-    let reason = "`stores[city]` is nothing: the table has no row for that";
+    let reason = "`stores[city]` has no value: the table has no row for this key";
     sale.campaign(&["check", "sale.yaml"]).exits(0).says(reason).says("row 3");
     sale.run(&[]).exits(3);
     assert_eq!(sale.results().states(), ["accepted", "invalid"]);

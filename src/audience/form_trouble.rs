@@ -40,9 +40,9 @@ pub(super) fn other_encoding(file: &Path, told: &str, found: &str) -> Finding {
 
 /// `has_keys` is whether a campaign describes the file.
 pub(super) fn no_encoding(file: &Path, has_keys: bool) -> Finding {
-    let key = "write which one it is, as `encoding: windows-1251` under `recipients`; or ";
+    let key = "set it, as in `encoding: windows-1251` under `recipients`; or ";
     let key = if has_keys { key } else { "" };
-    of_file(&rules::RECIPIENTS_ENCODING, file, "is in no encoding that could be told for sure")
+    of_file(&rules::RECIPIENTS_ENCODING, file, "has an encoding that cannot be determined")
         .help(format!("{key}save it as CSV in UTF-8: {SAVE_AS}"))
 }
 
@@ -50,7 +50,7 @@ pub(super) fn no_encoding(file: &Path, has_keys: bool) -> Finding {
 pub(super) fn not_of_encoding(file: &Path, line: u64, encoding: &str, has_keys: bool) -> Finding {
     let message = format!("line {line} of `{}` is not text in the encoding {encoding}", file.display());
     let place = Spot { file, line, raw: b"" }.place(0..0);
-    let why = if has_keys { "the file is damaged, or another `encoding` is its own; or" } else { "mend it there, or" };
+    let why = if has_keys { "repair the file, or set another `encoding`; or" } else { "repair it there, or" };
     Finding::new(&rules::RECIPIENTS_ENCODING, message)
         .at(place)
         .help(format!("{why} save it as CSV in UTF-8: {SAVE_AS}"))
@@ -131,9 +131,9 @@ pub(super) fn no_sheet(file: &Path, sheet: &str, sheets: &[String]) -> Finding {
     })
 }
 
-/// A table that ends above its header.
+/// A table that ends before its header row.
 pub(super) fn no_header_row(file: &Path, row: u32) -> Finding {
-    of_file(&rules::RECIPIENTS_NO_HEADER, file, &format!("has no row {row}, in which its headers should stand"))
+    of_file(&rules::RECIPIENTS_NO_HEADER, file, &format!("has no row {row}, where its headers should be"))
         .help("name the row as a spreadsheet numbers it")
 }
 

@@ -53,9 +53,9 @@ impl Timing {
             }
             None => Err(match help_for_misordered(text) {
                 Some(help) => {
-                    NoTiming { why: "is no date and time in the order that is read".to_owned(), help: help.into() }
+                    NoTiming { why: "is not a date and time in the expected order".to_owned(), help: help.into() }
                 }
-                None => no("is no date and time that there is"),
+                None => no("is not an existing date and time"),
             }),
         }
     }

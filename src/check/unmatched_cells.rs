@@ -1,4 +1,4 @@
-//! Cells by which a campaign chooses none of its texts (`message: { by: … }`).
+//! Cells that match none of a campaign's texts (`message: { by: … }`).
 
 use std::collections::BTreeSet;
 
@@ -81,7 +81,7 @@ impl Column {
         let cells = list_all(words.map(String::as_str));
         let more = if self.cells.len() > NAMED { " and others" } else { "" };
         let name = &self.name;
-        let of_else = "name under `else` the text that all other rows get";
+        let of_else = "set a text for all other rows under `else`";
         match (cells.is_empty(), self.cells.contains("")) {
             (true, _) => format!("the cells of `{name}` are empty: fill them in, or {of_else}"),
             (false, true) => format!(

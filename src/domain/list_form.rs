@@ -13,7 +13,7 @@ pub struct ListForm {
     pub delimiter: Option<Delimiter>,
     /// The sheet of a workbook.
     pub sheet: Option<String>,
-    /// The row with the headers, as a spreadsheet numbers it; the rows above it are no part of the list.
+    /// The row with the headers, as a spreadsheet numbers it; rows above it are ignored.
     pub header_row: Option<u32>,
 }
 

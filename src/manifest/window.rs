@@ -219,7 +219,7 @@ fn whole(section: Section<'_>, columns: Columns, report: &mut Report) -> Option<
         let text = item.scalar()?.text.trim();
         let date = Date::strptime("%Y-%m-%d", text).ok();
         if date.is_none() {
-            let finding = Finding::new(&rules::WINDOW, format!("`except` names a date that there is not: `{text}`"));
+            let finding = Finding::new(&rules::WINDOW, format!("`except` names a date that does not exist: `{text}`"));
             let form = "write dates such as `2026-12-25`";
             report.at(&item.span, finding.help(help_for_misordered(text).unwrap_or_else(|| form.to_owned())));
         }

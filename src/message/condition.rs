@@ -221,7 +221,7 @@ mod tests {
             .map(|problem| format!("{} {}", problem.message, problem.help.as_deref().unwrap_or("")))
             .collect();
         let expected =
-            ["`=` does not compare in `where`", "`AND` is no operator", "write `!= ''`", "`code | int > 100`"];
+            ["`=` does not compare in `where`", "`AND` is not an operator", "write `!= ''`", "`code | int > 100`"];
         for (told, expected) in told.iter().zip(expected) {
             assert!(told.contains(expected), "{told}: no {expected}");
         }

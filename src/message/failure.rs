@@ -1,6 +1,6 @@
-//! Why a text cannot be filled with the cells of a row, in words for its author, and what to write instead.
+//! Explanations for texts that fail with the cells of a row, with what to write instead.
 //!
-//! Tera speaks to programmers, and some of its messages quote a cell. What is said here names the column and never the cell.
+//! Messages of tera are for programmers, and some quote a cell. These explanations name the column and never the cell.
 
 mod numbers;
 mod spot;
@@ -15,7 +15,7 @@ use super::engine::{MAX_BYTES, OWN_MESSAGES};
 use super::lex::{Kind, Token};
 use super::regional::{NO_AMOUNT, NO_DATE};
 
-/// A sentence about what fails, and the remedy if one is known.
+/// What fails, and the remedy if one is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
     /// What fails.
@@ -34,8 +34,8 @@ impl Failure {
     }
 }
 
-/// The failure that tera reports at those bytes of a text, and the bytes of the whole expression; `is_column` tells which names
-/// are columns of the list.
+/// The failure that tera reports at those bytes of a text, and the bytes of the whole expression. `is_column` decides which
+/// names are columns of the list.
 pub(super) fn explain(
     kind: &ErrorKind,
     source: &str,
@@ -53,13 +53,13 @@ pub(super) fn explain(
     (spot.explain(&message), spot.span)
 }
 
-/// What the words between the first two backticks, and between the next two, say.
+/// The words in the first and in the second pair of backticks.
 fn quoted(message: &str) -> [&str; 2] {
     let mut pieces = message.split('`');
     [pieces.nth(1).unwrap_or(""), pieces.nth(1).unwrap_or("")]
 }
 
-/// What a type of tera is called.
+/// The plain name of a tera type.
 fn kind(theirs: &str) -> &'static str {
     match theirs {
         "string" | "&str" => "text",
@@ -102,15 +102,15 @@ impl<'s> Spot<'s> {
             _ if starts("Key/value iteration") => {
                 let Subject { title, .. } = self.subject();
                 Failure::new(
-                    format!("a loop over keys and values needs a map, and {title} is {}", kind(first)),
+                    format!("a loop over keys and values needs a map, but {title} is {}", kind(first)),
                     "name one variable, as in `{% for item in items %}`",
                 )
             }
             _ if starts("`in` cannot be used") => {
                 let container = message.split("type `").nth(1).and_then(|rest| rest.split('`').next()).unwrap_or("");
                 Failure::new(
-                    format!("`in` looks into a list or a text, and {} is {}", self.subject().title, kind(container)),
-                    "write a list behind `in`, as in `city in [\"Kyiv\", \"Lviv\"]`",
+                    format!("`in` searches a list or a text, but {} is {}", self.subject().title, kind(container)),
+                    "write a list after `in`, as in `city in [\"Kyiv\", \"Lviv\"]`",
                 )
             }
             _ if starts("Field `")
@@ -123,15 +123,15 @@ impl<'s> Spot<'s> {
                 self.undefined(message)
             }
             _ if starts("Array index must be") || starts("String index must be") || starts("Slice ") => Failure::new(
-                format!("`{}` is {}, and a place in a list or a text is a whole number", self.written(), kind(first)),
-                format!("write `{} | int`; the first place is 0", self.written()),
-            ),
-            _ if starts("Slicing can only") => Failure::new(
                 format!(
-                    "parts between `[` and `]` are of a list or a text, and {} is {}",
-                    self.subject().title,
+                    "`{}` is {}, but a position in a list or a text must be a whole number",
+                    self.written(),
                     kind(first)
                 ),
+                format!("write `{} | int`; the first position is 0", self.written()),
+            ),
+            _ if starts("Slicing can only") => Failure::new(
+                format!("`[…]` takes parts of a list or a text, but {} is {}", self.subject().title, kind(first)),
                 format!("write `({} | str)[…]`", self.written()),
             ),
             _ if starts("Slicing step") => {
@@ -142,11 +142,11 @@ impl<'s> Spot<'s> {
                 format!("write `{} | str` before it", self.subject().written),
             ),
             _ if message.contains("is a float; cannot") => Failure::new(
-                format!("{} has a fraction, and the test is for whole numbers", self.subject().title),
+                format!("{} has a fraction, but the test needs a whole number", self.subject().title),
                 format!("write `{} | round`", self.subject().written),
             ),
             _ if starts("Map does not have a key") => {
-                Failure::new("the map does not have the key that the row asks for", "write `get(key=…, default=\"…\")`")
+                Failure::new("the map does not have the key that this row needs", "write `get(key=…, default=\"…\")`")
             }
             _ if starts("Map keys must be") || starts("Not a valid key") => Failure::new(
                 "a list or a fraction cannot be the key of a map",
@@ -173,10 +173,10 @@ impl<'s> Spot<'s> {
                 || starts("Cannot negate ")
                 || starts("Number `") =>
             {
-                Failure::new("a calculation goes beyond what numbers can hold", "check the numbers in the row")
+                Failure::new("a result is too large for a number", "check the numbers in the row")
             }
             _ if starts("Value `") && message.contains("is not a container") => Failure::new(
-                format!("{} is a number, and `containing` looks into a text or a list", self.subject().title),
+                format!("{} is a number, but `containing` searches a text or a list", self.subject().title),
                 format!("write `{} | str is containing(pat=…)`", self.subject().written),
             ),
             _ if starts("Value `") => Failure::new(
@@ -184,9 +184,9 @@ impl<'s> Spot<'s> {
                 "write a smaller number that is not negative",
             ),
             _ if starts("super() called") || starts("Tried to use super()") => {
-                Failure::new("`super()` has no block that it could repeat", "remove `super()`")
+                Failure::new("`super()` has no parent block", "remove `super()`")
             }
-            // The author's own words, and ours.
+            // Messages that the author or this program wrote.
             _ if self.written().starts_with("throw") || OWN_MESSAGES.iter().any(|own| message.starts_with(own)) => {
                 Failure::alone(message.trim_end_matches('.'))
             }
@@ -201,7 +201,7 @@ impl<'s> Spot<'s> {
         let Some((left, operator, right)) = self.sides(&["<", ">", "<=", ">="]) else {
             return Failure::new(
                 format!("{} and {} cannot be compared", kind(left_kind), kind(right_kind)),
-                "compare values of one kind; `| int` makes a whole number of a cell",
+                "compare values of the same kind; `| int` turns a cell into a whole number",
             );
         };
         let (text, other) = match (left_kind, right_kind) {
@@ -215,7 +215,7 @@ impl<'s> Spot<'s> {
                         kind(left_kind),
                         kind(right_kind)
                     ),
-                    "compare values of one kind; `| int` makes a whole number of a cell",
+                    "compare values of the same kind; `| int` turns a cell into a whole number",
                 );
             }
         };
@@ -242,14 +242,14 @@ impl<'s> Spot<'s> {
         match found {
             "undefined" | "none" => self.undefined(""),
             "string" => Failure::new(
-                format!("{title} is text, and arithmetic needs numbers"),
+                format!("{title} is text, but arithmetic needs numbers"),
                 match self.inner() {
                     [Token { kind: Kind::Text(_), .. }] => format!("write `{}`", self.as_number("")),
                     _ => format!("write `{0} | int`, or `{0} | float` for numbers with a fraction", self.written()),
                 },
             ),
             other => Failure::new(
-                format!("{title} is {}, and arithmetic needs numbers", kind(other)),
+                format!("{title} is {}, but arithmetic needs numbers", kind(other)),
                 "calculate with numbers, such as `price | float`",
             ),
         }
@@ -270,7 +270,7 @@ impl<'s> Spot<'s> {
         let added =
             format!("{} + {}", number(&left, left_kind, right.written()), number(&right, right_kind, left.written()));
         Failure::new(
-            format!("`+` adds numbers, and {} is {}", text.subject().title, kind(of)),
+            format!("`+` adds numbers, but {} is {}", text.subject().title, kind(of)),
             format!("write `{added}` to add numbers, or `{} ~ {}` to join texts", left.written(), right.written()),
         )
     }
@@ -278,7 +278,7 @@ impl<'s> Spot<'s> {
     fn division(&self) -> Failure {
         let divisor = self.written();
         Failure::new(
-            format!("`{divisor}` is 0, and nothing can be divided by it"),
+            format!("`{divisor}` is 0, and division by 0 is impossible"),
             format!("put the division between `{{% if {divisor} != 0 %}}` and `{{% endif %}}`"),
         )
     }
@@ -286,7 +286,7 @@ impl<'s> Spot<'s> {
     fn negation(&self, found: &str) -> Failure {
         let Subject { title, written } = self.subject();
         Failure::new(
-            format!("{title} is {}, and `-` needs a number", kind(found)),
+            format!("{title} is {}, but `-` needs a number", kind(found)),
             format!("write `0 - ({written} | int)`"),
         )
     }
@@ -298,7 +298,7 @@ impl<'s> Spot<'s> {
         match expected {
             "usize" | "i32" | "u32" | "i64" | "i128" | "bool" => {
                 return Failure::new(
-                    format!("an argument of the {what} `{name}` is {}, and must be {}", kind(found), kind(expected)),
+                    format!("an argument of the {what} `{name}` is {}, but must be {}", kind(found), kind(expected)),
                     "write numbers without quotes, as in `truncate(length=20)`",
                 );
             }
@@ -314,7 +314,7 @@ impl<'s> Spot<'s> {
             _ => format!("remove `{joint} {name}`"),
         };
         Failure::new(
-            format!("the {what} `{name}` needs {}, and {} is {}", kind(expected), self.subject().title, kind(found)),
+            format!("the {what} `{name}` needs {}, but {} is {}", kind(expected), self.subject().title, kind(found)),
             help,
         )
     }
@@ -334,7 +334,7 @@ impl<'s> Spot<'s> {
         }
         let Subject { title, written } = self.subject();
         Failure::new(
-            format!("the filter `{filter}` needs {needed}, and {title} is {}", kind(found)),
+            format!("the filter `{filter}` needs {needed}, but {title} is {}", kind(found)),
             format!("write `{written} | {with} | {filter}`"),
         )
     }
@@ -342,8 +342,8 @@ impl<'s> Spot<'s> {
     fn loops(&self, found: &str) -> Failure {
         let Subject { title, .. } = self.subject();
         Failure::new(
-            format!("a loop needs a list, and {title} is {}", kind(found)),
-            "make a list of a cell with `split`, as in `{% for item in items | split(pat=\",\") %}`",
+            format!("a loop needs a list, but {title} is {}", kind(found)),
+            "split a cell into a list with `split`, as in `{% for item in items | split(pat=\",\") %}`",
         )
     }
 
@@ -359,19 +359,19 @@ impl<'s> Spot<'s> {
             written.to_owned()
         };
         let written = closed.as_str();
-        // A table has a row for each key that its file has.
+        // A table has one row for each key in its file.
         let key = written.trim_end_matches(']');
         let looks_up = key.split_once('[').is_some_and(|(_, key)| key.trim().parse::<i64>().is_err());
         if looks_up && !written.starts_with("recipient") {
             return Failure::new(
-                format!("`{key}]` is nothing: the table has no row for that"),
+                format!("`{key}]` has no value: the table has no row for this key"),
                 "add the row to the table",
             );
         }
-        let why = if key.contains('[') && !looks_up { ": there are fewer items" } else { "" };
+        let why = if key.contains('[') && !looks_up { ": the list has fewer items" } else { "" };
         Failure::new(
             format!("`{written}` has no value in this row{why}"),
-            format!("write `{written} | default(value=\"…\")`, or ask for it by `{{% if {written} is defined %}}`"),
+            format!("write `{written} | default(value=\"…\")`, or test for it with `{{% if {written} is defined %}}`"),
         )
     }
 }

@@ -1,6 +1,6 @@
-//! Signs and words in tags that another program reads: curly quotes of Word, operators of SQL and PHP. Pure.
+//! Foreign syntax in tags: curly quotes of Word, operators of SQL and PHP. Pure.
 //!
-//! Tera stops at the first thing that it cannot read. This reads on, so that an author corrects all of them at once.
+//! Tera stops at the first error. This module reads on, so that an author can correct all of them at once.
 
 mod pieces;
 
@@ -17,9 +17,9 @@ const CYRILLIC: &str = "асеіјкорѕхуАВСЕНІЈКМОРЅТХУ";
 /// The Latin letters that they look like.
 const LATIN: &str = "aceijkopsxyABCEHIJKMOPSTXY";
 
-/// The most slips of a text that are told.
+/// How many slips of a text are reported at most.
 const MOST: usize = 20;
-/// The tags that have a condition, as people spell them.
+/// The tags that take a condition, in common spellings.
 const CONDITIONAL: [&str; 5] = ["if", "elif", "elseif", "elsif", "unless"];
 /// The Latin letter that a Cyrillic one looks like.
 #[must_use]
@@ -33,7 +33,7 @@ pub fn cyrillic_lookalike(c: char) -> Option<char> {
     CYRILLIC.chars().zip(LATIN.chars()).find_map(|(cyrillic, latin)| (latin == c).then_some(cyrillic))
 }
 
-/// Something that the template language has in another form.
+/// Syntax that the template language writes differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Slip {
     /// The bytes of the source.
@@ -49,7 +49,7 @@ pub(super) struct Slip {
 pub(super) struct Slips {
     /// What to correct, each message once.
     pub(super) slips: Vec<Slip>,
-    /// What is written in the place of which bytes, in their order.
+    /// The replacements, in the order of their bytes.
     edits: Vec<(Range<usize>, String)>,
 }
 
@@ -63,7 +63,7 @@ impl Slips {
             let begin = start + 2 + usize::from(source[start + 2..].starts_with('-'));
             let Some((pieces, end)) = pieces(source, begin, if is_print { "}}" } else { "%}" }) else { break };
             let inner = source[begin..end].trim_end_matches('-').trim();
-            // What is the header of a column is read as one elsewhere.
+            // The headers of columns are handled elsewhere.
             if is_variable(inner) || names.help_for_inner(inner).is_none() {
                 reader.tag(is_print, &pieces);
             }
@@ -100,7 +100,7 @@ impl Slips {
         original + (at - corrected.min(at))
     }
 
-    /// Whether one of them stands at those bytes of the source.
+    /// Whether a slip overlaps those bytes of the source.
     pub(super) fn stand_at(&self, span: &Range<usize>) -> bool {
         self.slips
             .iter()
@@ -156,7 +156,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Blanks that are no plain space.
+    /// Reports blanks other than plain spaces.
     fn blanks(&mut self, pieces: &[Piece]) {
         for piece in pieces.iter().filter(|piece| piece.sort == Sort::Blank) {
             let blank = self.written(piece).chars().next().unwrap_or(' ');
@@ -164,10 +164,10 @@ impl<'s> Reader<'s> {
                 '\u{a0}' => "no-break space",
                 '\u{202f}' => "narrow no-break space",
                 '\u{200b}' => "zero-width space",
-                _ => "blank that is no plain space",
+                _ => "special space",
             };
-            let message = format!("a {title} (U+{:04X}) cannot stand in a tag", u32::from(blank));
-            let help = "delete it in each tag, and type a plain space in its place".to_owned();
+            let message = format!("a {title} (U+{:04X}) is not allowed in a tag", u32::from(blank));
+            let help = "replace it with a plain space in each tag".to_owned();
             let instead = if piece.span.len() == blank.len_utf8() && blank == '\u{200b}' { "" } else { " " };
             self.replace(piece.span.clone(), instead, message, help);
         }
@@ -240,7 +240,7 @@ impl<'s> Reader<'s> {
         }
         let has_more = !instead.starts_with("end") && instead != "else";
         let example = if has_more { format!("{{% {instead} … %}}") } else { format!("{{% {instead} %}}") };
-        // Words that are no tag in lower case either are told elsewhere.
+        // Unknown tags are reported elsewhere.
         if TAGS.contains(&instead.as_str()) && written != instead {
             let message = format!("unknown tag `{written}`");
             self.replace(span, &instead, message, format!("write `{instead}`, as in `{example}`"));
@@ -287,7 +287,7 @@ impl<'s> Reader<'s> {
     fn word_operator(&mut self, pieces: &[Piece]) -> usize {
         let written = self.written(&pieces[0]);
         let word = |at: usize| self.word(pieces.get(at)).unwrap_or_default();
-        // The test `none` is one of texts.
+        // `none` is also a test of the template language.
         let is_own = |at: usize| pieces.get(at).is_some_and(|piece| self.written(piece) == "none");
         let is_null = |at: usize| ["null", "none", "empty"].contains(&word(at).as_str()) && !is_own(at);
         let is_name = !self.names.meanings(written, Reach::Recipient).is_empty();
@@ -302,15 +302,15 @@ impl<'s> Reader<'s> {
             "like" if !is_name => {
                 let help =
                     "write `is containing(pat=\"…\")`, `is starting_with(pat=\"…\")` or `is ending_with(pat=\"…\")`";
-                self.found.push(pieces[0].span.clone(), format!("`{written}` is no operator"), help.to_owned());
+                self.found.push(pieces[0].span.clone(), format!("`{written}` is not an operator"), help.to_owned());
                 return 1;
             }
             _ => return 1,
         };
         let span = pieces[0].span.start..pieces[count - 1].span.end;
-        let message = format!("`{}` is no operator", &self.source[span.clone()]);
+        let message = format!("`{}` is not an operator", &self.source[span.clone()]);
         let help = match count {
-            1 => format!("write `{instead}`, in small letters"),
+            1 => format!("write `{instead}` in lower case"),
             _ => format!("write `{instead}`: a cell without text is `''`"),
         };
         self.replace(span, instead, message, help);
@@ -327,7 +327,7 @@ impl<'s> Reader<'s> {
                 return;
             }
             let instead = if self.source[span.end..].starts_with(' ') { "not" } else { "not " };
-            self.replace(span, instead, "`!` is no operator".to_owned(), "write `not`".to_owned());
+            self.replace(span, instead, "`!` is not an operator".to_owned(), "write `not`".to_owned());
             return;
         }
         let Some((_, instead)) = OPERATORS.into_iter().find(|(theirs, _)| *theirs == written) else { return };
@@ -341,7 +341,7 @@ impl<'s> Reader<'s> {
                 ("`=` does not compare".to_owned(), format!("write `==`, as in `{} == {right}`", self.written(left)))
             }
             ("=", ..) => ("`=` does not compare".to_owned(), "write `==`".to_owned()),
-            _ => (format!("`{written}` is no operator"), format!("write `{instead}`")),
+            _ => (format!("`{written}` is not an operator"), format!("write `{instead}`")),
         };
         self.replace(span, &spaced, message, help);
     }

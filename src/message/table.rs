@@ -127,7 +127,7 @@ mod tests {
             assert_eq!(filled(message, "Kyiv").as_deref(), Ok(expected), "{message}");
         }
         let nobody = filled("{{ stores[code].address }}", "Odesa").unwrap_err();
-        assert!(nobody.starts_with("`stores[code]` is nothing: the table has no row for that"), "{nobody}");
+        assert!(nobody.starts_with("`stores[code]` has no value: the table has no row for this key"), "{nobody}");
         assert!(!nobody.contains("Odesa"), "{nobody}");
     }
 

@@ -42,7 +42,7 @@ pub(super) async fn send(post: Post, local: bool, patience: Duration) -> Result<
     if !local {
         builder = builder.dns_resolver(Arc::new(PublicNames));
     }
-    let client = builder.build().map_err(|_| "the system gives no client for it".to_owned())?;
+    let client = builder.build().map_err(|_| "cannot create an HTTP client for it".to_owned())?;
     let sent = client.post(post.url).header(CONTENT_TYPE, post.media_type).body(post.body).send().await;
     match sent.map_err(|error| words(&error))?.status() {
         status if status.is_success() => Ok(()),

@@ -112,7 +112,7 @@ impl Target {
             Some(_) => match head(&self.file.with_path(&real)) {
                 Err(error) if error.raw_os_error().is_some() => Err(format!("`{path}` cannot be read: {error}")),
                 Ok(head) if dialect(&head).is_some() => Ok(real),
-                _ => Err(format!("`{path}` holds something that is no results of this program")),
+                _ => Err(format!("`{path}` is not a results file written by campaign")),
             },
         }
     }
@@ -125,7 +125,9 @@ impl Target {
         let name = file.file_name().ok_or_else(|| format!("`{path}` is a folder"))?;
         match self.file.hold_folder(false) {
             Ok(Some(folder)) => match fs::symlink_metadata(folder.file(name)) {
-                Ok(found) if found.is_symlink() => Err(format!("`{path}` is a link, and results follow none here")),
+                Ok(found) if found.is_symlink() => {
+                    Err(format!("`{path}` is a link, and results must not follow links here"))
+                }
                 found => Ok((folder.place().join(name), found.ok())),
             },
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(in_the_way(&path)),

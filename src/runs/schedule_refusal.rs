@@ -12,7 +12,7 @@ pub enum ScheduleRefusal {
         /// The campaign file.
         file: PathBuf,
     },
-    /// A campaign is not due any more.
+    /// A campaign is no longer due.
     Over {
         /// The campaign file.
         file: PathBuf,

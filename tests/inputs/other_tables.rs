@@ -146,7 +146,7 @@ fn file_that_only_looks_empty_is_not_replaced_by_results() {
     book.add_worksheet().write(0, 0, "my work").expect("a cell");
     for (name, bytes) in [("mine.xlsx", book.save_to_buffer().expect("memory")), ("mine.csv", gzip(b""))] {
         keep(&sale, name, &bytes);
-        sale.campaign(&["results", "sale", "--out", name]).exits(2).says("holds something that is no results");
+        sale.campaign(&["results", "sale", "--out", name]).exits(2).says("is not a results file");
         assert_eq!(fs::read(sale.path(name)).expect("a file"), bytes);
     }
 }

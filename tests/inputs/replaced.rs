@@ -46,8 +46,8 @@ fn results_that_would_replace_a_file_of_the_user_refuse_the_run_before_anything_
         ("gateways.yaml", "the gateways' profiles"),
         ("state/ledger.sqlite", "in the state folder"),
         ("./state/new.csv", "in the state folder"),
-        ("notes.txt", "no results of this program"),
-        ("other.csv", "no results of this program"),
+        ("notes.txt", "not a results file"),
+        ("other.csv", "not a results file"),
         ("sub", "is a folder"),
         ("sub/", "is a folder"),
         ("pipe", "a pipe or a device"),
@@ -116,7 +116,7 @@ fn what_comes_in_the_way_while_a_run_sends_stays_and_the_run_can_write_elsewhere
     crate::support::until("the first envelope is on its way", || !gateway.requests().is_empty());
     sale.write("r.csv", "my own work");
     gateway.release();
-    run.finish().exits(74).says("no results of this program");
+    run.finish().exits(74).says("not a results file");
     assert_eq!(std::fs::read_to_string(sale.path("r.csv")).expect("a file"), "my own work");
     sale.campaign(&["results", "sale"]).exits(2);
     sale.campaign(&["results", "sale", "--out", "elsewhere.csv"]).exits(0);

@@ -134,7 +134,7 @@ fn schedule_in_the_past_is_a_warning_and_is_not_added() {
         let sale = draft(&gateway, schedule, &["until: 2020-01-01 20:00"]).write();
         let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("has passed");
         assert_eq!(named(&told.stderr), ["schedule-over"], "{}", told.told());
-        sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("not due any more");
+        sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("no longer due");
     }
 }
 

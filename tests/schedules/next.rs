@@ -44,7 +44,7 @@ fn a_file_without_a_schedule_is_never_due() {
     sale.campaign(&["schedule", "next", "sale.yaml"]).exits(2).says("needs `timezone`");
     sale.replace("sale.yaml", "name: sale\n", "name: sale\ntimezone: UTC\n");
     let told = sale.campaign(&["schedule", "next", "sale.yaml"]).exits(0);
-    assert!(told.stdout.contains("not due any more"), "{}", told.told());
+    assert!(told.stdout.contains("no longer due"), "{}", told.told());
     assert_eq!(sale.campaign(&["schedule", "next", "sale.yaml", "--json"]).exits(0).json_list(), json!([]));
 }
 

@@ -9,7 +9,7 @@ fn what_is_no_window_and_no_end_is_refused_where_it_stands() {
         ("window: 9-20", "`9-20` are no hours of a day"),
         ("window: { days: mon-fri }", "hours"),
         ("window: { hours: 09:00-20:00, days: someday }", "`someday` are no days of the week"),
-        ("window: { hours: 09:00-20:00, except: [2026-02-30] }", "`except` names a date that there is not"),
+        ("window: { hours: 09:00-20:00, except: [2026-02-30] }", "`except` names a date that does not exist"),
         ("window: { hours: 09:00-20:00, zone: cty }", "the list has no column `cty`"),
         ("until: tomorrow", "`until: tomorrow`"),
         ("until: 0s", "no time to send"),

@@ -49,7 +49,7 @@ fn details(view: &ArmedView) -> String {
         text += &record.findings.iter().map(finding).collect::<String>();
     }
     if !view.findings.is_empty() {
-        text += &format!("{name} · its file is wrong by now:\n");
+        text += &format!("{name} · its file has errors now:\n");
         text += &view.findings.iter().map(finding).collect::<String>();
     }
     text
@@ -88,7 +88,7 @@ pub(super) fn resume() -> ScheduleOrder {
 fn row(view: &ArmedView) -> [String; 3] {
     let next = match (&view.state, &view.next) {
         (ArmedState::Armed, Some(next)) => words::date(next),
-        (ArmedState::Armed, None) => "not due any more".to_owned(),
+        (ArmedState::Armed, None) => "no longer due".to_owned(),
         (ArmedState::Paused, _) => String::new(),
         (ArmedState::Changed(change), _) => format!("{}: arm it anew", words::changed(*change)),
         (ArmedState::Damaged(problem), _) => format!("nothing is sent: {}", one_line(problem)),

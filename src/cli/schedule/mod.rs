@@ -39,7 +39,7 @@ pub(super) fn not_due(campaign: &Path, schedule: &Schedule, output: &Output) -> 
         }
         None => {
             let (over, status) = (words::over(campaign, &output.options), output.command("status"));
-            format!("{over}; `{at_once}` sends it at once: look in `{status}` first whether it was sent")
+            format!("{over}; `{at_once}` sends it at once: first check in `{status}` that it was not sent")
         }
     })
 }

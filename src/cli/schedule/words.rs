@@ -7,10 +7,10 @@ use crate::cli::suggested::{Options, file};
 use crate::finding::one_line;
 use crate::runs::{ArmedChange, ScheduleRefusal};
 
-/// Why a campaign is not due any more, to stand behind its name.
-pub(super) const OVER: &str = "is not due any more: the times of its `schedule` have passed";
+/// Why a campaign is no longer due, after its name.
+pub(super) const OVER: &str = "is no longer due: the times of its `schedule` have passed";
 /// What to do about that.
-pub(super) const DATE_TO_COME: &str = "write a date to come under `schedule`";
+pub(super) const DATE_TO_COME: &str = "set a future date under `schedule`";
 
 /// An occurrence for a person. A zone such as `Etc/GMT+2` has its offset and the time that it is there now, because the sign of
 /// its name is inverted.
@@ -30,7 +30,7 @@ pub(in crate::cli) fn date(occurrence: &Occurrence) -> String {
 /// What changed since a schedule was armed.
 pub(in crate::cli) fn changed(change: ArmedChange) -> &'static str {
     match change {
-        ArmedChange::Unreadable => "its file cannot be read, or is wrong by now",
+        ArmedChange::Unreadable => "its file cannot be read or has errors now",
         ArmedChange::Campaign => "its file or a text of it changed",
         ArmedChange::Addresses => "its gateway is another one, or has other addresses",
         ArmedChange::Account => "the account of its gateway is another one",
@@ -66,10 +66,10 @@ pub(in crate::cli) fn refusal(refusal: &ScheduleRefusal, options: &Options) -> S
     }
 }
 
-/// That a campaign is not due any more, and what to do.
+/// The message that a campaign is no longer due, with the remedy.
 pub(super) fn over(campaign: &std::path::Path, options: &Options) -> String {
     let next = options.command(format!("schedule next {}", file(campaign)));
-    format!("`{}` {OVER}; {DATE_TO_COME}, which `{next}` then shows", campaign.display())
+    format!("`{}` {OVER}; {DATE_TO_COME}; `{next}` then shows it", campaign.display())
 }
 
 /// How a campaign is armed.

@@ -48,7 +48,7 @@ fn counts() -> Value {
     json!({
         "type": "object", "additionalProperties": { "type": "integer" },
         "description": "How many rows are in each state: planned, skipped, invalid, accepted, delivered, read, in_doubt and \
-                        others. Each row is in one state: `delivered` leaves out the messages that were `read`.",
+                        others. Each row is in one state: `delivered` excludes messages that were `read`.",
     })
 }
 
@@ -65,7 +65,7 @@ fn run_properties() -> Value {
         "gateway": text("What it goes through; `sandbox` is a rehearsal, which reaches nobody."),
         "rows": number("How many recipients it has."),
         "counts": counts(),
-        "delivered_or_read": number("How many messages were delivered, those that were read included. Report this number as delivered."),
+        "delivered_or_read": number("How many messages were delivered, including those that were read. Report this number as delivered."),
         "state": text("What it does: sending, stopped, interrupted, open, finished, given_up, replaced or cancelled."),
         "stopped": text("Why it stopped, in a word."),
         "why": text("The same in words."),

@@ -30,7 +30,7 @@ pub(super) const TOOL: Tool = Tool {
                 "type": "object",
                 "description": "Its messages by channel: rows by state in `counts`, readings in `read`, messages that arrived \
                                 only in part in `in_part`, delivery times in `delivery`, and delivered messages whose time \
-                                is not believed in `uncertain_times`.",
+                                cannot be right in `uncertain_times`.",
             },
             "approved": {
                 "type": "array",

@@ -214,7 +214,7 @@ impl CampaignPath {
             return Some("outside of the folder of campaigns, where nothing is written");
         }
         let is_link = self.below(folder).is_ok_and(|below| walk::is_link(folder, below));
-        is_link.then_some("a link, and results follow none here")
+        is_link.then_some("a link, and results must not follow links here")
     }
 
     /// Whether an assistant may have named it, so that it is confined to a folder.

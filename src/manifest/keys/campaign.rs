@@ -22,7 +22,7 @@ pub(crate) static CAMPAIGN: &[Key] = &[
     Key::new("timezone", Shape::Line, "Europe/Kyiv")
         .doc("The time zone of every local time in this file and of `today`."),
     Key::new("language", Shape::OneOf(&Language::CODES), "uk")
-        .doc("The language in which the filters `money` and `date` write; without it that of `recipients.region`, else English."),
+        .doc("The language of the filters `money` and `date`. The default is the language of `recipients.region`, or English."),
     Key::new("recipients", Shape::Map(RECIPIENTS), "{ file: autumn-sale.csv }")
         .doc("Who gets the campaign.")
         .required(),
@@ -125,7 +125,7 @@ static RECIPIENTS: &[Key] = &[
     Key::new("sheet", Shape::Line, "Sheet1")
         .doc("The sheet of a workbook; without it the first one that is visible."),
     Key::new("header_row", Shape::Integer { least: 1, most: 1000 }, "4")
-        .doc("The row with the headers, as a spreadsheet numbers it; what stands above it is no part of the list."),
+        .doc("The row with the headers, as a spreadsheet numbers it; rows above it are ignored."),
     Key::new("run", Shape::Line, "autumn-sale@3")
         .doc("An earlier run whose people are meant, instead of a file; `state` says which of them.")
         .choice(),

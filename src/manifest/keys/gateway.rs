@@ -20,7 +20,7 @@ pub(crate) static PROFILE: &[Key] = &[
     Key::new("limits", Shape::Map(LIMITS), "{ recipients: 50000 }")
         .doc("What a run may not exceed without being told to."),
     Key::new("trust_status", Shape::List { of: &HTTP_STATUS, least: 0, most: 200 }, "[429, 503]")
-        .doc("HTTP statuses of which the provider confirmed that they mean \"not executed\": messages of such a request are retried. After any other status they are in doubt and not retried."),
+        .doc("HTTP statuses that, as the provider confirmed, mean \"not executed\": the messages of such a request are retried. After other statuses they are in doubt and not retried."),
     Key::new("fatal_errors", Shape::List { of: &ERROR_TEXT, least: 0, most: 100 }, "[Not enough money]")
         .doc("Errors of single messages that stop a run.")
         .default("[Not enough money]"),

@@ -93,19 +93,19 @@ struct Resolver<'r> {
     day: Day,
     /// Its date.
     today: Date,
-    /// What stands in for what is missing or wrong.
+    /// The stand-ins for missing or wrong parts.
     gaps: Gaps,
 }
 
 impl Resolver<'_> {
-    /// The campaign, with stand-ins for what is missing or wrong, which is reported.
+    /// The campaign, with stand-ins for missing or wrong parts, which it reports.
     fn campaign(mut self, path: &Path, tree: Node) -> Option<Campaign> {
         let root = Section::new(Some(&tree), CAMPAIGN);
         let recipients = root.section("recipients");
         let name = self.name(root, path);
         let columns = self.columns(recipients);
         self.columns.clone_from(&columns);
-        // A text calls the first of several columns with numbers by their name.
+        // In texts, `phone` is the first of several phone columns.
         self.columns.dedup_by(|next, before| next.0 == before.0);
         let edition = root.entry("edition").and_then(|entry| self.text("edition".into(), entry));
         let timezone = self.timezone(root);
@@ -182,7 +182,7 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// A value, or what stands in for it.
+    /// A value or its stand-in.
     fn or_stand_in<T>(&mut self, value: Option<T>, stand_in: impl FnOnce() -> T) -> T {
         self.gaps.any |= value.is_none();
         value.unwrap_or_else(stand_in)
@@ -270,7 +270,7 @@ impl Resolver<'_> {
         suppress_files(recipients, "recipients", path, |section| this.borrow_mut().region(section))
     }
 
-    /// Refuses the list of recipients under `suppress`: everybody on it would be held back.
+    /// Refuses the list of recipients under `suppress`: all recipients would be skipped.
     fn refuse_own_list(&mut self, recipients: Section<'_>, source: Option<&Recipients>) {
         let Some(list) = source.and_then(Recipients::file) else { return };
         let Some(value) = recipients.value("suppress") else { return };
@@ -287,7 +287,7 @@ impl Resolver<'_> {
                 let message = format!(
                     "`{name}` under `suppress` is the list of recipients itself, so nobody would get a message"
                 );
-                let help = "name the file of the people who opted out, as in `suppress: [stop-list.csv]`";
+                let help = "name the file of recipients who opted out, as in `suppress: [stop-list.csv]`";
                 self.report.at(span, Finding::new(&rules::SUPPRESS_FILE, message).help(help));
             }
         }

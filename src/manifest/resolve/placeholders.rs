@@ -84,7 +84,7 @@ impl Placeholder {
         }
         if let Some(usual) = usual_name(last).filter(|usual| *usual != name) {
             let help = meaning(&usual, written);
-            return finding.help(format!("{help}; between the braces stands the name of the list's column"));
+            return finding.help(format!("{help}; put the name of the list's column between the braces"));
         }
         finding.help(match is_known.then_some(name) {
             Some(name) => meaning(name, written),
@@ -96,10 +96,10 @@ impl Placeholder {
     }
 }
 
-/// What to write for a placeholder if the value of this name is meant.
+/// The remedy if a placeholder means the value of this name.
 fn meaning(name: &str, written: &str) -> String {
     let of_a_price = if written.starts_with("${") {
-        format!(", or `${{{{ {name} }}}}` behind a dollar sign")
+        format!(", or `${{{{ {name} }}}}` for a price in dollars")
     } else {
         String::new()
     };
@@ -267,12 +267,15 @@ mod tests {
             ("[магазин поруч]", "write `{{ shop }}` if"),
             ("%plan%", "write `{{ plan }}` if"),
             ("{today}", "write `{{ today }}` if"),
-            ("${plan}", "write `{{ plan }}` if the recipient's value is meant, or `${{ plan }}` behind a dollar sign"),
+            (
+                "${plan}",
+                "write `{{ plan }}` if the recipient's value is meant, or `${{ plan }}` for a price in dollars",
+            ),
             ("%%plan%%", "write `{{ plan }}` if"),
             ("{!Contact.FirstName}", "write `{{ first_name }}` if"),
             ("{!Contact.LastName}", "write `{{ last_name }}` if"),
             ("*|FNAME|*", "write `{{ first_name }}` if"),
-            ("*|LNAME|*", "write `{{ last_name }}` if the recipient's value is meant; between the braces stands"),
+            ("*|LNAME|*", "write `{{ last_name }}` if the recipient's value is meant; put the name of"),
             ("{Місто}", "as in `columns: { my_name: \"Місто\" }`, and write `{{ my_name }}`"),
         ] {
             let columns = columns();

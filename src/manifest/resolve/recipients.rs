@@ -40,7 +40,7 @@ impl Resolver<'_> {
             self.refuse_strangers(section, source, own);
             return self.source(section, source);
         }
-        // Which of several sources is meant is unknown, but each is checked.
+        // It is unknown which of several sources is meant, so all are checked.
         named.iter().for_each(|(source, _)| drop(self.source(section, source)));
         None
     }
@@ -202,8 +202,8 @@ fn safe_address(text: &str) -> Result<Url, (&'static str, &'static str)> {
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_loopback(url.host_str().unwrap_or_default()) => Ok(url),
-        "http" => Err(("plain `http` would bring people's numbers unprotected", "write `https://`")),
-        _ => Err(("`url` must begin with `https://`", "name a program under `command` for anything else")),
+        "http" => Err(("plain `http` would transfer phone numbers unencrypted", "write `https://`")),
+        _ => Err(("`url` must begin with `https://`", "for other sources, name a program under `command`")),
     }
 }
 

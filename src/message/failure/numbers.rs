@@ -1,10 +1,10 @@
-//! Cells that are no number, no amount or no date.
+//! Cells that are not a number, an amount or a date.
 
 use super::spot::{Spot, Subject};
 use super::{Failure, kind};
 
 impl Spot<'_> {
-    /// A text that `int` or `float` does not read. Its letters are looked at and not shown.
+    /// A cell that `int` or `float` cannot read. The explanation does not quote it.
     pub(super) fn number(&self, message: &str) -> Failure {
         let text = message.trim_start_matches("The string `").split("` cannot be").next().unwrap_or("");
         let Subject { title, written } = self.subject();
@@ -14,18 +14,18 @@ impl Spot<'_> {
             text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '+' | '\'') || c.is_whitespace());
         match text {
             "" => Failure::new(
-                format!("{title} is empty, so it is no number"),
+                format!("{title} is empty, so it is not a number"),
                 format!(
                     "write `{written} | default(value=0, boolean=true) | {filter}`, or put it between `{{% if {written} %}}` and `{{% endif %}}`"
                 ),
             ),
             _ if is_plain && filter == "int" => self.fraction(),
             _ if is_grouped => {
-                Failure::new(format!("{title} has a comma or blanks in its number"), in_plain_digits(text, written))
+                Failure::new(format!("{title} has a comma or spaces in its number"), in_plain_digits(text, written))
             }
             _ => Failure::new(
                 format!("{title} is not a number"),
-                format!("correct the cell in the list, or remove `| {filter}` if texts are meant"),
+                format!("correct the cell in the list, or remove `| {filter}` if it should stay text"),
             ),
         }
     }
@@ -34,7 +34,7 @@ impl Spot<'_> {
         let Subject { title, written } = self.subject();
         match why {
             "empty" => Failure::new(
-                format!("{title} is empty, so it is no amount"),
+                format!("{title} is empty, so it is not an amount"),
                 format!(
                     "write `{written} | default(value=0, boolean=true) | money`, or put it between `{{% if {written} %}}` and `{{% endif %}}`"
                 ),
@@ -54,7 +54,7 @@ impl Spot<'_> {
         let Subject { title, written } = self.subject();
         match why {
             "empty" => Failure::new(
-                format!("{title} is empty, so it is no date"),
+                format!("{title} is empty, so it is not a date"),
                 format!("put it between `{{% if {written} %}}` and `{{% endif %}}`"),
             ),
             "format" => {
@@ -80,22 +80,22 @@ impl Spot<'_> {
         match found {
             "undefined" | "none" => self.undefined(""),
             found => Failure::new(
-                format!("{} is {}, which is no number", self.subject().title, kind(found)),
+                format!("{} is {}, which is not a number", self.subject().title, kind(found)),
                 "use `| int` and `| float` with cells and numbers",
             ),
         }
     }
 }
 
-/// What to do about a number with commas or blanks. One that is as long as a phone number is not shown.
+/// The remedy for a number with commas or spaces. It does not quote a number as long as a phone number.
 fn in_plain_digits(text: &str, written: &str) -> String {
     const SHOWN: usize = 8;
     let is_short = text.chars().filter(char::is_ascii_digit).count() <= SHOWN;
     let in_list = match plain_number(text).filter(|_| is_short) {
         Some(plain) => {
-            format!("write `{plain}` instead of `{}` in the list, without blanks and with a point", text.trim())
+            format!("write `{plain}` instead of `{}` in the list, without spaces and with a decimal point", text.trim())
         }
-        None => "write such numbers as `1200.50` in the list, without blanks and with a point".to_owned(),
+        None => "write numbers such as `1200.50` in the list, without spaces and with a decimal point".to_owned(),
     };
     let mut filters = String::new();
     if text.contains(' ') {
@@ -111,7 +111,7 @@ fn in_plain_digits(text: &str, written: &str) -> String {
     format!("{in_list}; or, if all cells have that form, write `{written}{filters} | float`")
 }
 
-/// A number as programs write it, if it is sure which of its signs stands before the fraction.
+/// A number in plain digits, if its decimal separator is certain.
 fn plain_number(text: &str) -> Option<String> {
     let mut plain: String = text.chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
     let (commas, points) = (plain.matches(',').count(), plain.matches('.').count());

@@ -1,4 +1,4 @@
-//! The place of a failure in its text: the value that it is about, the filter, the sides of an operator.
+//! The place of a failure in its text: its value, its filter, the operands of its operator.
 
 use std::ops::Range;
 
@@ -16,13 +16,13 @@ pub(super) struct Spot<'s> {
 
 /// A value that a failure is about.
 pub(super) struct Subject<'s> {
-    /// What is written for it.
+    /// Its source text.
     pub(super) written: &'s str,
-    /// How a sentence calls it.
+    /// Its name in a sentence.
     pub(super) title: String,
 }
 
-/// The filter that makes a number of text, beside a number of that type or spelling.
+/// The filter that turns text into a number, to match the type or spelling of the other operand.
 fn number_filter(other: &str) -> &'static str {
     if other == "f64" || other.contains('.') { "float" } else { "int" }
 }
@@ -85,7 +85,7 @@ impl<'s> Spot<'s> {
         }
     }
 
-    /// What is written at the place.
+    /// The source text at the place.
     pub(super) fn written(&self) -> &'s str {
         self.source.get(self.span.clone()).unwrap_or("").trim()
     }

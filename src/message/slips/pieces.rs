@@ -1,8 +1,8 @@
-//! The pieces of a tag, also of one that tera does not read.
+//! The pieces of a tag, even of one that tera cannot read.
 
 use std::ops::Range;
 
-/// Operators of other languages, and those of texts; a longer one stands before its beginning.
+/// Operators of other languages, each with its counterpart here. Longer operators come before their prefixes.
 pub(super) const OPERATORS: [(&str, &str); 9] = [
     ("===", "=="),
     ("!==", "!="),
@@ -14,7 +14,7 @@ pub(super) const OPERATORS: [(&str, &str); 9] = [
     ("&", "and"),
     ("=", "=="),
 ];
-/// Operators that are the same here, so that their parts are none.
+/// Operators that the template language shares, so their parts are not separate operators.
 const KNOWN: [&str; 6] = ["==", "!=", ">=", "<=", "//", "**"];
 
 /// What a piece of a tag is.
@@ -34,7 +34,7 @@ pub(super) struct Piece {
     pub(super) span: Range<usize>,
 }
 
-/// Where the next tag begins, behind comments and raw text.
+/// The start of the next tag, after comments and raw text.
 pub(super) fn opening(source: &str, mut at: usize) -> Option<usize> {
     loop {
         let start = at + source.as_bytes()[at..].windows(2).position(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))?;
@@ -49,7 +49,7 @@ pub(super) fn opening(source: &str, mut at: usize) -> Option<usize> {
     }
 }
 
-/// The pieces of a tag, and where its end stands; nothing if it has none.
+/// The pieces of a tag and the position of its end. `None` if the tag is not closed.
 pub(super) fn pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<Piece>, usize)> {
     let (mut pieces, mut at) = (Vec::new(), begin);
     loop {

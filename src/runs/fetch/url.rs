@@ -1,4 +1,4 @@
-//! A list from an address: streamed, over redirects that lead to https, and the headers go to no other host.
+//! Lists from a URL: streamed, through redirects to https. Headers are sent to the first host only.
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use crate::notify::{NearAddress, PublicNames};
 
 /// What this program calls itself.
 const AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
-/// The most redirects that are followed.
+/// How many redirects are followed at most.
 const REDIRECTS: usize = 5;
 
 pub(super) async fn fetch(wanted: &ListUrl, mut spool: Spool) -> Result<Spool, Failed> {
@@ -50,7 +50,7 @@ async fn follow(wanted: &ListUrl) -> Result<Response, Failed> {
     }
     match target(&url, &answer) {
         None => Ok(answer),
-        Some(_) => Err(Failed::new(format!("it redirects more than {REDIRECTS} times")).help("look at the address")),
+        Some(_) => Err(Failed::new(format!("it redirects more than {REDIRECTS} times")).help("check the address")),
     }
 }
 
@@ -59,11 +59,11 @@ async fn ask(url: Url, headers: &HeaderMap, patience: Duration, stays_public: bo
     if stays_public {
         client = client.dns_resolver(Arc::new(PublicNames));
     }
-    let client = client.build().map_err(|_| Failed::new("the system gives no client for it"))?;
+    let client = client.build().map_err(|_| Failed::new("cannot create an HTTP client for it"))?;
     client.get(url).headers(headers.clone()).send().await.map_err(|error| words(&error))
 }
 
-/// Where an answer redirects to; nothing if it does not.
+/// The target of a redirect. `None` if the answer is not a redirect.
 fn target(from: &Url, answer: &Response) -> Option<Url> {
     if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
@@ -71,24 +71,24 @@ fn target(from: &Url, answer: &Response) -> Option<Url> {
     from.join(answer.headers().get(LOCATION)?.to_str().ok()?).ok()
 }
 
-/// The target of a redirect, if it may be followed: within the host, or by https where no headers are sent.
+/// The target of a redirect, if it may be followed: within the host, or by https if no headers are sent.
 ///
 /// `stays_public` is whether a host on the way is on the internet. Then this one has to be, too.
 fn judge(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, Failed> {
-    let asks = "ask the owner of the address for one that leads there by https";
+    let asks = "ask the owner of the address for an https link";
     if !to.username().is_empty() || to.password().is_some() {
         return Err(Failed::new("it leads to an address with a user or a password").help(asks));
     }
     let is_within = origin(from) == origin(&to);
     if has_headers && !is_within {
-        let why = "it leads to another host, to which the headers do not go";
-        return Err(Failed::new(why).help("name the address that it leads to, if the headers are meant for it too"));
+        let why = "it leads to another host, and headers are not sent to other hosts";
+        return Err(Failed::new(why).help("name the address that it leads to, if that host may get the headers"));
     }
     if to.scheme() != "https" && !is_within {
         return Err(Failed::new("it leads to another host without https").help(asks));
     }
     let ip = to.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
-    // A name is judged when it is looked up.
+    // Host names are judged when they are resolved.
     match ip {
         Some(ip) if stays_public && !is_public(ip) => Err(near()),
         _ => Ok(to),
@@ -97,7 +97,7 @@ fn judge(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<U
 
 fn near() -> Failed {
     Failed::new("it leads to an address of this machine or of its own network")
-        .help("name that address itself, if it is meant")
+        .help("to use that address, write it under `url`")
 }
 
 fn origin(url: &Url) -> (String, Option<String>, Option<u16>) {
