@@ -38,7 +38,7 @@ impl Chunk {
     pub const CAPACITY: usize = 1_024;
     /// Bytes of text after which no further record is added.
     const ENOUGH_TEXT: usize = 1 << 20;
-    /// Cells after which no further record is added: empty ones have no text, and still take eight bytes.
+    /// After this many cells no record is added: an empty cell has no text but still takes eight bytes.
     const ENOUGH_CELLS: usize = 1 << 17;
 
     /// A chunk without records.

@@ -17,7 +17,7 @@ use crate::finding::Finding;
 ///
 /// # Errors
 ///
-/// The file is no text in UTF-8 or has no header, or one of its rows is broken. What [`decode_table`](super::decode_table)
+/// The file is not UTF-8 text, has no header, or has a broken row. What [`decode_table`](super::decode_table)
 /// makes of a file is such a text.
 pub fn read_columns<R: Read, const N: usize>(
     input: R,

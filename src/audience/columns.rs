@@ -58,13 +58,13 @@ impl Header {
         place(&self.names).or_else(|| place(&self.headers))
     }
 
-    /// The column that holds the numbers, from 0; of several the first choice.
+    /// The phone column, from 0; the first choice if there are several.
     #[must_use]
     pub fn phone(&self) -> usize {
         self.phones.first()
     }
 
-    /// All columns that hold numbers.
+    /// All phone columns.
     #[must_use]
     pub fn phones(&self) -> &PhoneColumns {
         &self.phones
@@ -92,7 +92,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The columns as texts may use them, whatever is wrong with their names: that is reported once, and not again for each use.
+    /// The columns that texts can use, even those with wrong names: a wrong name is reported once, and not for each use.
     pub(super) fn into_columns(self, line: &HeaderLine, settings: &Settings) -> NamedColumns {
         let (mut columns, mut seen) = (NamedColumns::default(), HashSet::new());
         let of_list = line.headers.iter().zip(&self.names);
@@ -106,7 +106,7 @@ impl Names {
         columns
     }
 
-    /// The column called `phone`; of several the first choice.
+    /// The column called `phone`; the first choice if there are several.
     pub(super) fn phone(&self) -> Option<usize> {
         self.phones.first().copied()
     }
@@ -248,7 +248,7 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().all())).help(help)
 }
 
-/// The header of the column that a spreadsheet calls by these letters, such as `B` or `AA`.
+/// The header of the spreadsheet column with these letters, such as `B` or `AA`.
 fn lettered<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str> {
     let is_letters = (1..=2).contains(&letters.len()) && letters.bytes().all(|byte| byte.is_ascii_uppercase());
     let digits = letters.bytes().filter(|_| is_letters).map(|letter| usize::from(letter - b'A') + 1);
@@ -264,7 +264,7 @@ fn doubtful_header(line: &HeaderLine, name: &str, header: &str, columns: &[usize
     finding.help("write the header exactly as it stands in the list")
 }
 
-/// A column of numbers that is listed twice.
+/// A phone column that is listed twice.
 fn listed_twice(line: &HeaderLine, column: usize) -> Finding {
     let message = format!("`columns` lists `{}` twice under `{PHONE}`", line.headers[column]);
     Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.place(column)).help("list each column once")

@@ -126,7 +126,7 @@ fn is_decoration(character: char) -> bool {
     }
 }
 
-/// The text without characters that nobody sees; contact lists and messengers put them around numbers.
+/// The text without invisible characters, which contact lists and messengers put around numbers.
 fn without_invisible(text: &str) -> Cow<'_, str> {
     match !text.is_ascii() && text.contains(is_invisible) {
         true => text.chars().filter(|character| !is_invisible(*character)).collect::<String>().into(),
@@ -134,8 +134,8 @@ fn without_invisible(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether nobody sees a character and it parts no words: Unicode's `Default_Ignorable_Code_Point`, and the empty Braille
-/// pattern.
+/// Whether a character is invisible and does not separate words: Unicode's `Default_Ignorable_Code_Point`, and the empty
+/// Braille pattern.
 pub(super) fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}'
@@ -173,7 +173,7 @@ fn problem_of(text: &str, character: char) -> PhoneProblem {
     }
 }
 
-/// Whether a text has words and then one whole number, as in `Olena Koval <+380501234567>`.
+/// Whether a text is words followed by one complete number, as in `Olena Koval <+380501234567>`.
 fn has_words_before_number(text: &str) -> bool {
     let Some(number) = text.find(|character| digit(character).is_some()) else { return false };
     let before = &text[..number];
@@ -187,7 +187,7 @@ pub(super) fn is_scientific(text: &str) -> bool {
     PowerOfTen::read(text).is_some()
 }
 
-/// The digits of a quantity such as `3.80501234538E+11` that has all of them; nothing if a digit is missing.
+/// The digits of a quantity such as `3.80501234538E+11`. `None` if a digit is missing.
 #[must_use]
 pub fn whole_number(text: &str) -> Option<String> {
     let PowerOfTen { plus, whole, fraction, exponent } = PowerOfTen::read(text)?;
@@ -195,7 +195,7 @@ pub fn whole_number(text: &str) -> Option<String> {
     rest.bytes().all(|digit| digit == b'0').then(|| format!("{plus}{whole}{shown}"))
 }
 
-/// A quantity as spreadsheets and programs write it: `3.80501E+11`.
+/// A quantity in scientific notation: `3.80501E+11`.
 struct PowerOfTen<'t> {
     /// The plus sign before it, if there is one.
     plus: &'t str,

@@ -101,7 +101,7 @@ pub(super) fn wrong_column(sample: &Chunk, headers: &[String]) -> Option<WrongCo
     })
 }
 
-/// What is wrong with the first cells of a column; nothing if they are numbers.
+/// The problem with the first cells of a column. `None` if they are numbers.
 fn judged(sample: &Chunk, headers: &[String], column: usize) -> Option<WrongColumn> {
     let filled = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
     let cells: Vec<&str> = filled.take(ENOUGH).collect();

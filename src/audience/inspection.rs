@@ -102,7 +102,7 @@ impl Inspection<'_> {
     }
 }
 
-/// Whether a text is a number as address books write it behind a name: `<+380501234567>`.
+/// Whether a text is a number in address-book form: `<+380501234567>`.
 fn is_number_in_brackets(text: &[u8]) -> bool {
     let text = str::from_utf8(text).unwrap_or_default().trim();
     text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).is_some_and(resembles_number)

@@ -1,4 +1,4 @@
-//! Where a list seems to stand in a file whose first sheet or first row is none: behind a cover sheet, or below titles.
+//! The probable place of a list that does not begin in the first row of the first sheet: after a cover sheet, or below titles.
 
 use std::io::{self, Cursor, Read, Seek};
 use std::ops::RangeInclusive;
@@ -10,19 +10,19 @@ use super::suggestion::{Suggestion, number_in_header, suggest};
 use crate::domain::{ListForm, Region};
 use crate::finding::{Finding, Rule, rules};
 
-/// The most sheets that are looked at besides the first.
+/// How many sheets are searched at most, besides the first.
 const MOST_SHEETS: usize = 20;
-/// The last row in which headers are looked for.
+/// The last row that is searched for headers.
 pub const LAST_HEADER_ROW: u32 = 30;
-/// How much of each sheet is looked at, in bytes.
+/// How much of each sheet is searched, in bytes.
 const SAMPLE: u64 = 1 << 18;
-/// A column is one of numbers whatever its header is if it has so many.
+/// A column with this many numbers is a phone column, whatever its header.
 const ENOUGH: usize = 2;
 
-/// Where a list seems to stand in its file.
+/// The probable place of a list in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListPlace {
-    /// The sheet, if it is another one than that which was read.
+    /// The sheet, if it differs from the one that was read.
     pub sheet: Option<String>,
     /// The sheet that was read instead.
     pub read_sheet: Option<String>,
@@ -32,10 +32,10 @@ pub struct ListPlace {
     pub phone: String,
 }
 
-/// Looks for a list in the first rows of a file, then in the other sheets of a workbook unless one was named. `open` gives the
+/// Searches the first rows of a file for a list, then the other sheets of a workbook unless one was named. `open` opens the
 /// file from its beginning each time.
 ///
-/// Nothing if the place that was read already is the likeliest one.
+/// `None` if the place that was read is already the likeliest one.
 pub fn find_list<S: Read + Seek + Send + 'static>(
     open: impl Fn() -> io::Result<S>,
     file: &Path,
@@ -59,13 +59,13 @@ pub fn find_list<S: Read + Seek + Send + 'static>(
     })
 }
 
-/// The row that seems to hold headers, behind the blank ones right above it: the first one that calls a column of numbers so,
-/// else the one above the first number. Its header of the numbers comes first.
+/// The row that seems to hold the headers: the first one with a phone header above numbers, or else the row above the first
+/// number. The header of its phone column comes first.
 fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<(String, RangeInclusive<u32>)> {
     let mut sample = Vec::new();
     text.take(SAMPLE).read_to_end(&mut sample).ok()?;
     if sample.len() as u64 == SAMPLE {
-        // The last row is not whole.
+        // The last row can be incomplete.
         sample.truncate(sample.iter().rposition(|byte| *byte == b'\n')? + 1);
     }
     let mut likely: Option<(String, RangeInclusive<u32>)> = None;
@@ -78,7 +78,7 @@ fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<(String, R
         }
         let known = likely.as_ref().map(|(known, rows)| (*known == header, *rows.start(), names_a_phone(known)));
         likely = match known {
-            // What stood above it was blank.
+            // The rows above it were blank.
             Some((true, first, _)) => Some((header, first..=row)),
             Some((false, _, true)) => break,
             _ if names_a_phone(&header) || !header.is_empty() && numbers >= ENOUGH => Some((header, row..=row)),
@@ -89,13 +89,13 @@ fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<(String, R
 }
 
 impl ListPlace {
-    /// Whether a word for a phone number heads its numbers.
+    /// Whether its header means a phone number.
     #[must_use]
     pub fn names_its_numbers(&self) -> bool {
         names_a_phone(&self.phone)
     }
 
-    /// That the row that was read as headers looks like a title; what it has above the numbers, if it is known.
+    /// A finding that the row read as headers looks like a title; `read` is its cell above the numbers, if known.
     #[must_use]
     pub fn title(&self, rule: &'static Rule, read: Option<&str>) -> Finding {
         let read = read.map_or_else(|| "the first row".to_owned(), |read| format!("`{read}`"));
@@ -104,11 +104,11 @@ impl ListPlace {
         Finding::new(rule, message)
     }
 
-    /// Has a finding about the columns say where the list seems to stand, and what to do.
+    /// Adds the probable place of the list and the remedy to a finding about columns.
     pub fn advise(&self, finding: &mut Finding, remedy: &str) {
         let otherwise = self.read_sheet.as_ref().map(|read| format!("; without it, the sheet `{read}` is read"));
         let advice = format!("{}: {remedy}{}", self.words(), otherwise.unwrap_or_default());
-        // What was advised about titles is good as well.
+        // Advice about titles stays valid.
         finding.help = Some(match finding.help.take() {
             Some(help) if self.sheet.is_none() && finding.rule == &rules::RECIPIENTS_NO_HEADER => {
                 format!("{advice}; or {help}")

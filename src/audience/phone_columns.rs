@@ -1,11 +1,11 @@
-//! The columns that hold a recipient's numbers, and which number of a row is taken.
+//! Phone columns of a list, and the choice of a number in each row.
 
 use super::chunk::Fields;
 use super::phones::{Number, parse_number};
 use super::problem::PhoneProblem;
 use crate::domain::{Phone, Region};
 
-/// The columns that hold a recipient's numbers, the first choice first; never none.
+/// The phone columns, the first choice first; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhoneColumns {
     first: usize,
@@ -15,7 +15,7 @@ pub struct PhoneColumns {
 }
 
 impl PhoneColumns {
-    /// These columns of a list with these headers; nothing if there are none.
+    /// The phone columns of a list with these headers. `None` if there are none.
     pub(super) fn of(columns: &[usize], headers: &[String]) -> Option<Self> {
         let (first, others) = columns.split_first()?;
         let header = headers.get(*first).cloned().unwrap_or_default();
@@ -34,11 +34,11 @@ impl PhoneColumns {
         self.first == column || self.others.contains(&column)
     }
 
-    /// The number of a row: the first valid one that may be a mobile phone's, else the first valid one.
+    /// The number of a row: the first valid number that can be mobile, or else the first valid one.
     ///
     /// # Errors
     ///
-    /// What is wrong with the first cell that is not empty.
+    /// The problem with the first cell that is not empty.
     pub fn number(&self, fields: Fields<'_>, region: Option<Region>) -> Result<Number, PhoneProblem> {
         let mut chosen = parse_number(fields.get(self.first), region);
         for column in &self.others {
@@ -55,7 +55,7 @@ impl PhoneColumns {
         chosen.map_err(|problem| if self.is_header(fields) { PhoneProblem::Header } else { problem })
     }
 
-    /// Whether a row has the header again in the place of its number.
+    /// Whether a row repeats the header instead of a number.
     fn is_header(&self, fields: Fields<'_>) -> bool {
         let (cell, header) = (fields.get(self.first).trim(), self.header.as_str());
         !cell.is_empty() && (cell == header || cell.len() < 100 && cell.to_lowercase() == header.to_lowercase())

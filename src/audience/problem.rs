@@ -26,7 +26,7 @@ pub enum PhoneProblem {
     /// Signs that belong to no number stand in the cell.
     #[error("signs that no phone number has")]
     Symbols,
-    /// This sign stands in the cell, and belongs to no number.
+    /// The cell contains this sign, which phone numbers do not have.
     #[error("{}{}", SIGN, shown(*.0))]
     Sign(char),
     /// Digits are missing.
@@ -54,10 +54,10 @@ pub enum PhoneProblem {
     Ambiguous,
 }
 
-/// How the reason begins that names a sign.
+/// The beginning of the reason that names a sign.
 const SIGN: &str = "a sign that no phone number has: ";
 
-/// A sign with its code point, unless everybody can type it; of one that cannot be shown the code point alone.
+/// A sign with its code point, unless it is easy to type. For a sign that cannot be displayed, only the code point.
 fn shown(sign: char) -> String {
     let (itself, code) = (sign.escape_debug().to_string(), sign.escape_unicode());
     match sign {
@@ -68,7 +68,7 @@ fn shown(sign: char) -> String {
 }
 
 impl PhoneProblem {
-    /// The problem whose reason this is; nothing if it is the reason of something else.
+    /// The problem with this reason. `None` for other reasons.
     #[must_use]
     pub fn of_reason(reason: &str) -> Option<Self> {
         let sign = || reason.starts_with(SIGN).then_some(Self::Symbols);

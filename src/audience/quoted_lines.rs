@@ -1,4 +1,4 @@
-//! A list in which quotes stand around each line, so that its columns are one.
+//! Lists with quotes around each line, which merge all columns into one.
 
 use super::cells::cells;
 use super::chunk::Chunk;
@@ -21,7 +21,7 @@ pub(super) fn quoted_lines(line: &HeaderLine, sample: &Chunk) -> Option<Finding>
     if !line.has_quoted_lines || !Delimiter::USUAL.into_iter().any(is_list) {
         return None;
     }
-    // The first line of a list whose header was deleted is a recipient, whom nobody else needs to know.
+    // If the header was deleted, the first line is a recipient, whose data must not be shown.
     let is_recipient = without_numbers(header) != *header;
     let shown = if is_recipient { Spot { raw: b"", ..spot } } else { spot };
     Some(trouble::quoted_lines(shown))

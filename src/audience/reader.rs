@@ -11,12 +11,12 @@ use super::trouble;
 use crate::domain::Row;
 use crate::finding::{Finding, rules};
 
-/// Why a list is refused, and what its columns are called.
+/// The reason why a list is refused, and the names of its columns.
 #[derive(Clone, Debug)]
 pub struct RefusedList {
     /// What is wrong with it.
     pub findings: Vec<Finding>,
-    /// Its columns, with those that the campaign names and the list does not have; nothing if they have no names.
+    /// Its columns, including those that only the campaign names. `None` if they have no names.
     pub columns: Option<NamedColumns>,
 }
 
@@ -42,7 +42,7 @@ impl<R: Read> Reader<R> {
         Self::open_or_name(input, file, settings).map_err(|refused| refused.findings)
     }
 
-    /// The same; a list that is refused still tells the names of its columns, if it has any.
+    /// Like [`Reader::open`], but the error of a refused list has the names of its columns, if it has any.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl<R: Read> Reader<R> {
             }
             Ok(header) => Ok(Self { records, header, ahead: Some((ahead, filled)) }),
             Err(mut findings) => {
-                // Where the first row names no columns, nothing is known of them.
+                // If the first row names no columns, they are unknown.
                 let has_header = !findings.iter().any(|finding| *finding.rule == rules::RECIPIENTS_NO_HEADER);
                 let columns = has_header.then(|| named.into_columns(records.header(), settings));
                 findings.extend(filled.err().map(|finding| *finding));

@@ -240,11 +240,11 @@ impl RaggedRows {
     }
 }
 
-/// Whether the first lines of a file each begin and end with a quote, those that are blank aside.
+/// Whether each of the first lines of a file begins and ends with a quote, except blank lines.
 fn are_quoted(head: &[u8]) -> bool {
     const LOOKED_AT: usize = 20;
     let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').take(LOOKED_AT).collect();
-    // The last one may not be whole.
+    // The last line can be incomplete.
     lines.pop();
     let mut lines = lines.into_iter().map(|line| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii());
     let is_quoted = |line: &[u8]| line.len() > 1 && line.starts_with(b"\"") && line.ends_with(b"\"");

@@ -20,30 +20,30 @@ use crate::finding::Finding;
 pub struct Suggestion {
     /// The header of the column that holds the numbers, if one does.
     pub phone: Option<String>,
-    /// How many of the first rows have a number there.
+    /// How many of the first rows have a number in it.
     pub numbers: usize,
     /// The region to set, if the numbers are national.
     pub region: Option<Region>,
     /// The headers of other columns that hold numbers too.
     pub other_phones: Vec<String>,
-    /// Where no column holds numbers: one that should, and what is wrong with it.
+    /// If no column holds numbers: the column that should, and its problem.
     pub problem: Option<WrongColumn>,
     /// The other columns that have a header: a name that templates can use, and the header.
     pub columns: Vec<(String, String)>,
 }
 
-/// A column that should hold numbers, and what is wrong with its cells.
+/// A column that should hold numbers, and the problem with its cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongColumn {
     /// Its header.
     pub header: String,
-    /// What is wrong with the first wrong cell.
+    /// The problem with the first wrong cell.
     pub problem: PhoneProblem,
     /// How many of the first cells have this problem.
     pub cells: usize,
     /// How many of the first cells are filled.
     pub of: usize,
-    /// The first wrong cell, if a spreadsheet shortened it: then it names nobody.
+    /// The first wrong cell, if a spreadsheet shortened it: it then identifies nobody.
     pub example: Option<String>,
 }
 

@@ -158,7 +158,7 @@ pub(super) fn text_behind_quote(spot: Spot<'_>, at: usize) -> Finding {
         .help("write a quote that is part of the text twice: `\"Cafe \"\"Sun\"\"\"`")
 }
 
-/// A number behind a name in quotes, as address books write them.
+/// A number after a name in quotes, in address-book form.
 pub(super) fn number_behind_name(spot: Spot<'_>, at: usize, header: &str) -> Finding {
     let message = format!("line {} has a name and a number in one cell", spot.line_of(at));
     let column = if header.is_empty() { String::new() } else { format!(" `{header}`") };
@@ -207,7 +207,7 @@ pub(super) fn ragged(spot: Spot<'_>, ragged: RaggedRow) -> Finding {
     Finding::new(&rules::RECIPIENTS_RAGGED_ROW, message).at(spot.place(surplus.unwrap_or(spot.all()))).help(help)
 }
 
-/// Whether a quantity such as `3,80501E+11` stands in the record, cut by its own comma, and lacks digits.
+/// Whether the record has a quantity such as `3,80501E+11` that lacks digits and is split at its own comma.
 fn is_shortened(raw: &[u8], delimiter: Delimiter) -> bool {
     let text = String::from_utf8_lossy(raw);
     let cells: Vec<&str> = text.split([',', '"']).map(str::trim).collect();

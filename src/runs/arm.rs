@@ -35,7 +35,7 @@ pub struct Arming {
     pub next: Vec<Occurrence>,
     /// What was found in the list; nothing where it is to come.
     pub survey: Option<ListSurvey>,
-    /// What is worth knowing and refuses nothing: what `check` finds, judged from the next dates.
+    /// Warnings and notes of `check`, judged from the next dates.
     pub findings: Vec<Finding>,
     /// Whether each occurrence says what the one before said.
     pub repeats_itself: bool,

@@ -39,9 +39,9 @@ pub struct ArmedView {
     pub schedule: Option<Schedule>,
     /// The next occurrence that fires.
     pub next: Option<Occurrence>,
-    /// The last occurrence, if it was skipped. A later one that fires takes its place.
+    /// The last occurrence, if it was skipped, until a later one fires.
     pub skipped: Option<SkippedOccurrence>,
-    /// What is wrong with its file by now, if something is.
+    /// The findings about its file as it is now.
     pub findings: Vec<BriefFinding>,
 }
 

@@ -45,7 +45,7 @@ pub async fn check_campaign(
             let findings = findings_of(inputs, Some(&list), start);
             (Some(list), findings)
         }
-        // What is wrong with the list or the texts hides nothing that does not depend on them.
+        // Problems of the list or the texts do not hide findings that do not depend on them.
         Err(Error::Findings(found)) => {
             let mut findings = findings_of(inputs, None, start);
             findings.retain(|finding| !found.contains(finding));
@@ -69,7 +69,7 @@ pub async fn check_campaign(
     Ok(CheckedCampaign { findings, list, cost, currency })
 }
 
-/// What is worth knowing of the ledger before something is sent.
+/// Findings about the ledger before a run.
 pub(super) async fn findings_of_ledger(
     inputs: &Inputs,
     ledger: &dyn Ledger,
@@ -85,8 +85,8 @@ pub(super) async fn findings_of_ledger(
     Ok(findings)
 }
 
-/// What is worth knowing of a campaign and its list, if the list is known: warnings, a key that is missing, rows that cannot be
-/// sent to, and whether messages can leave in a run that starts then.
+/// Findings about a campaign and its list, if the list is known: warnings, a missing key, invalid rows, and whether messages can
+/// leave in a run that starts then.
 pub(super) fn findings_of(inputs: &Inputs, list: Option<&ListSurvey>, start: RunStart) -> Vec<Finding> {
     let profile = inputs.destination.profile();
     let mut findings = inputs.warnings.clone();

@@ -135,7 +135,7 @@ impl Session {
         inputs.campaign.told(inputs.destination.profile()).filter(|_| run.live).filter_map(wanted).collect()
     }
 
-    /// Writes the results; the figures of the run are made on the way. The results of another run that were there are kept.
+    /// Writes the results and calculates the figures of the run. The results of another run at that place are kept.
     async fn write_results(&self, run: &Run) -> Result<(RunFigures, Option<KeptResults>), Error> {
         let results = RunResults::open(self.adapters.ledger.as_ref(), run, false).await?;
         let written = results.to_file_with_figures(&self.launch.target).await?;

@@ -47,7 +47,7 @@ pub enum Event {
         /// Its new place.
         aside: String,
     },
-    /// The results of another run were where this run writes its own, and are elsewhere now.
+    /// The results of another run were moved, because this run writes to their place.
     ResultsKept(KeptResults),
     /// A question about the account waits for the account's pace.
     WaitingToAsk(Wait),

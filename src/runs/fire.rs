@@ -59,7 +59,7 @@ pub async fn look_at_armed(adapters: &Adapters, armed: &ArmedSchedule) -> Result
     .await
 }
 
-/// What is wrong with the files of an active schedule.
+/// The problems of the files of an active schedule.
 ///
 /// # Errors
 /// When its files cannot be looked at.

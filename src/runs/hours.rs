@@ -89,7 +89,7 @@ pub(super) fn refuse_over(inputs: &Inputs, now: Timestamp) -> Result<(), Error> 
     until_over(&inputs.campaign, now).map_or(Ok(()), |finding| Err(Error::Findings(vec![finding])))
 }
 
-/// Refuses to begin a run to these recipients that can never send: it would only skip all of them.
+/// Refuses a run that can never send to these recipients: it would only skip all of them.
 pub(super) fn refuse_never_sends(inputs: &Inputs, survey: &Survey, start: RunStart) -> Result<(), Error> {
     if survey.planned() == 0 {
         return Ok(());

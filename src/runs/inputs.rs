@@ -61,8 +61,8 @@ pub(super) fn mentions_today(brief: &Brief, includes: &Includes) -> bool {
     brief.contents().any(in_content) || includes.iter().any(|(_, source)| says(source))
 }
 
-/// The profile of a campaign that is sent for real, or why there is none; what the campaign asks too much of it is among the
-/// findings.
+/// The profile of a campaign that is sent for real, or why there is none. The findings include keys of the campaign that exceed
+/// the profile.
 fn live(
     campaign: &Campaign,
     named: Option<&str>,
@@ -109,7 +109,7 @@ impl Inputs {
         (day, reach): (Day, Reach),
     ) -> Result<Self, Error> {
         let LoadedFile { value, draft, mut findings } = tables::load(file, day, reach);
-        // What can be read of a file with errors is looked at too: all mistakes are told at once.
+        // The readable parts of a file with errors are checked too, so that all mistakes are reported at once.
         let mut is_whole = value.is_some();
         let Some(campaign) = value.or(draft) else { return Err(Error::Findings(findings)) };
         let own_gateway = campaign.brief.gateway.clone();
@@ -128,7 +128,7 @@ impl Inputs {
                 Err(problems) => {
                     is_unknown = problems.iter().any(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);
                     findings.extend(problems);
-                    // Nothing is sent anywhere in the place of a gateway that is not known.
+                    // Nothing is sent elsewhere if the gateway is unknown.
                     is_whole = false;
                     Destination::Rehearsal
                 }
@@ -213,7 +213,7 @@ impl Inputs {
         Ok(ListSurvey { survey, includes, sha256, form, of_files })
     }
 
-    /// That the list is another one than a moment ago, so that nobody knows which of its rows have a message.
+    /// An error that the list changed a moment ago, so it is unknown which of its rows have a message.
     pub(super) fn changed_meanwhile(&self) -> Error {
         Error::Input(format!(
             "the recipients `{}` changed while they were read; run the command again",
@@ -254,7 +254,7 @@ impl Inputs {
         Ok((survey, prepared.recipe.includes().to_vec(), prepared.reader.delimiter()))
     }
 
-    /// The findings of a survey. If the list lacks the column of zones, the campaign file is what is wrong.
+    /// The findings of a survey. If the list lacks the column of zones, the campaign file is wrong.
     pub(super) fn at_window(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
         for finding in findings.iter_mut().filter(|finding| *finding.rule == rules::WINDOW) {
             finding.place = self.campaign.places.of_key("delivery.window.zone");
@@ -274,7 +274,7 @@ impl Inputs {
         })
     }
 
-    /// What is wrong with the texts, whatever columns the list has.
+    /// Problems of the texts that do not depend on the columns of the list.
     pub(super) fn text_problems(&self) -> Vec<Finding> {
         self.with_texts(|texts| text_problems(&self.campaign.brief, texts, &self.today))
     }
@@ -295,7 +295,7 @@ impl Inputs {
         self.decoded.open(&self.list, &self.campaign)
     }
 
-    /// The findings with the sheet or row at which the list seems to stand, if its columns were not found where it was read.
+    /// The findings, with the probable sheet or row of the list if its columns were not found.
     fn with_likely_place(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
         let of_columns = [
             &rules::RECIPIENTS_NO_HEADER,
@@ -325,7 +325,7 @@ impl Inputs {
         findings
     }
 
-    /// That what was read as the headers looks like a title, since a lower row calls its numbers so.
+    /// A finding that the row read as headers looks like a title, because a lower row has a phone header.
     pub(super) fn title(&self, rule: &'static Rule) -> Option<Finding> {
         let Campaign { form, brief, .. } = &self.campaign;
         if form.header_row.is_some() {
@@ -345,13 +345,13 @@ impl Inputs {
     }
 }
 
-/// Whether a row without a number stands where the headers of a list may stand.
+/// Whether a row without a number is at a place where the headers of a list can be.
 fn has_invalid_row_on_top(survey: &Survey) -> bool {
     let is_on_top = |row: u32| row <= LAST_HEADER_ROW;
     survey.left_out.sets().any(|(state, _, rows)| state == State::Invalid && rows.min().is_some_and(is_on_top))
 }
 
-/// Has a finding say by which keys the list is read.
+/// Adds the keys that make the list readable to a finding.
 fn advise(finding: &mut Finding, place: &ListPlace) {
     let sheet = place.sheet.as_ref().map(|sheet| format!("`sheet: {sheet:?}`"));
     let has_row = place.sheet.is_none() || place.header_row > 1;

@@ -54,7 +54,7 @@ impl List {
         Some(opened.and_then(|file| decode(file, place, form, region)))
     }
 
-    /// Where in its file the list seems to stand, if that is another place than the one that the form says.
+    /// The probable place of the list in its file, if it differs from the form.
     pub(super) fn likely_place(&self, form: &ListForm, region: Option<Region>) -> Option<ListPlace> {
         match self {
             Self::File(file) => find_list(|| file.open(), file.path(), form, region),

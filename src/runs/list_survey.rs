@@ -47,7 +47,7 @@ impl ListSurvey {
         self.warnings_of(inputs, &self.survey.planned_rows(), start)
     }
 
-    /// The same if only these rows are sent to.
+    /// The same findings if only these rows are sent.
     #[must_use]
     pub fn warnings_of(&self, inputs: &Inputs, rows: &RoaringBitmap, start: RunStart) -> Vec<Finding> {
         let mut findings = self.of_files.clone();

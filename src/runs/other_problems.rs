@@ -1,4 +1,4 @@
-//! The mistakes that one mistake must not hide: of the list, the texts and the rows of a campaign that is refused anyway.
+//! Further mistakes of a campaign that is refused: in its list, its texts and its rows.
 
 use std::io::BufReader;
 
@@ -11,9 +11,9 @@ use crate::finding::{Finding, rules};
 use crate::manifest::{Brief, Gaps};
 
 impl Inputs {
-    /// What is wrong with the list, the texts and the rows of a campaign whose file or profile is refused.
+    /// The problems of the list, the texts and the rows of a campaign whose file or profile is refused.
     ///
-    /// A list that has to be fetched is not looked at.
+    /// A list that would have to be fetched is not checked.
     pub(super) fn other_problems(&self, looks_at_list: bool) -> Vec<Finding> {
         let gaps = &self.campaign.gaps;
         let findings = if !looks_at_list || gaps.list || self.list.is_unseen() {
@@ -36,7 +36,7 @@ impl Inputs {
         [findings, rows].concat()
     }
 
-    /// What is wrong with the rows of the list, whatever they are sent.
+    /// The problems of the rows of the list, whatever the texts are.
     fn row_problems(&self) -> Vec<Finding> {
         let brief = without_texts(&self.campaign.brief);
         let with_condition = Brief { condition: self.campaign.brief.condition.clone(), ..brief.clone() };
@@ -53,7 +53,7 @@ impl Inputs {
         let (excluded, zones) = (Excluded::default(), self.campaign.zone_column());
         let by_country = self.campaign.goes_by_country(self.destination.profile());
         let terms = Terms { brief: &brief, excluded: &excluded, zones, by_country };
-        // If the condition is wrong, nobody knows which rows are meant, but a damaged row is damaged.
+        // If the condition is wrong, it is unknown which rows are selected, but a damaged row is damaged.
         let is_known = brief.condition.is_some() == self.campaign.brief.condition.is_some();
         let surveyed = survey(&mut prepared, &terms);
         let findings = match surveyed {
@@ -71,16 +71,16 @@ impl Inputs {
     }
 }
 
-/// A campaign that says nothing, to look at the rows of its list alone.
+/// A campaign without texts, to check only the rows of its list.
 fn without_texts(brief: &Brief) -> Brief {
     let content = Content { kind: OperationKind::Pipeline, stages: Vec::new() };
     let (edition, condition, tables, variants) = (None, None, Vec::new(), Vec::new());
     Brief { content, edition, condition, tables, variants, ..brief.clone() }
 }
 
-/// Whether a finding is no consequence of what is wrong with the campaign file.
+/// Whether a finding is not just a consequence of mistakes in the campaign file.
 fn is_proven(finding: &Finding, gaps: &Gaps, told: &[Finding]) -> bool {
-    // A region or a column that the file says wrongly may be why numbers are invalid.
+    // A wrong region or column in the file can be why numbers are invalid.
     if ["recipients-phone-column", "too-many-invalid", "invalid-row", "over-limits"].contains(&finding.rule.id) {
         return !gaps.recipients;
     }

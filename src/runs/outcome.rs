@@ -51,7 +51,7 @@ pub struct EndedRun {
     pub parts: Parts,
     /// How long this call took to send and end it.
     pub time: Duration,
-    /// Who was skipped or invalid and why, if no row of the run was sent to; else nothing.
+    /// Skipped and invalid rows by reason, if the run sent nothing; otherwise empty.
     pub left_out: LeftOut,
     /// The errors of this call.
     pub errors: Errors,
@@ -59,7 +59,7 @@ pub struct EndedRun {
     pub oddities: Oddities,
     /// The results where they were written, or why they were not; nothing where another process has the run.
     pub results: Option<Result<PathBuf, Error>>,
-    /// Where the results of another run are now that were in their place.
+    /// The new path of another run's results that were at this place.
     pub kept: Option<KeptResults>,
     /// Who was sent to before by other runs, if anybody was skipped for that.
     pub before: Option<SentBefore>,
@@ -73,7 +73,7 @@ pub struct EndedRun {
     pub played: Option<Counts>,
     /// Other runs of the campaign with rows whose outcome nobody knows.
     pub open_doubts: Vec<OpenDoubt>,
-    /// Messages that were delivered only in part, as far as that is known.
+    /// Messages that were delivered only in part, if known.
     pub in_part: u64,
     /// The run of an earlier edition that this call brought to its end first.
     pub earlier: Option<Box<EndedRun>>,

@@ -330,7 +330,7 @@ impl Session {
     }
 }
 
-/// What other runs of the edition sent or cancelled meanwhile.
+/// The rows that other runs of the edition sent or cancelled in the meantime.
 struct GuardedElsewhere(Excluded);
 
 impl GuardedElsewhere {

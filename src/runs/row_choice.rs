@@ -114,7 +114,7 @@ impl Lines {
     }
 }
 
-/// The number in a cell, also as a power of ten that has all its digits.
+/// The number in a cell, even in scientific notation if it has all its digits.
 fn number(cell: &str) -> Option<u64> {
     cell.parse().ok().or_else(|| whole_number(cell)?.parse().ok())
 }

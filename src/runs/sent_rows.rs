@@ -1,7 +1,7 @@
 //! Which rows of a list have a message of the edition, for campaigns with `duplicates: allow`.
 //!
-//! The lists of the earlier runs are read from their copies, and both lists are filled with the texts of the earlier run.
-//! Nothing is sent or recorded here. What cannot be read leaves its numbers in doubt, and they are skipped.
+//! The lists of earlier runs are read from their copies, and the texts of the earlier run are rendered for both lists.
+//! Nothing is sent or recorded here. If a copy cannot be read, the rows of its numbers are skipped.
 
 use std::io::{BufReader, Sink};
 use std::sync::Arc;
@@ -35,10 +35,10 @@ impl GuardedNumbers<'_> {
     }
 }
 
-/// Which rows of the list have a message of these runs; nothing if a number that has one excludes all of its rows.
+/// The rows of the list that have a message of these runs. `None` if a message excludes all rows of its number.
 ///
 /// # Errors
-/// When the list or the ledger cannot be read, or the list changes meanwhile: no message is sent then.
+/// When the list or the ledger cannot be read, or the list changes in the meantime. No message is sent then.
 pub(super) async fn sent_rows(
     ledger: &dyn Ledger,
     inputs: &Arc<Inputs>,
@@ -67,7 +67,7 @@ pub(super) async fn sent_rows(
 }
 
 impl SentAlready {
-    /// Which rows of the list have a message, or were cancelled; nothing if all rows of such a number count as one.
+    /// The rows of the list that have a message, or were cancelled. `None` if all rows of such a number count as one.
     ///
     /// # Errors
     /// As for [`sent_rows`].
@@ -109,7 +109,7 @@ async fn numbers_of(inputs: &Arc<Inputs>, numbers: &GuardedNumbers<'_>) -> Resul
 /// How much of a list is read at once.
 const BUFFER: usize = 1 << 16;
 
-/// The rows of an earlier run, and what its texts would say to the rows of the list; nothing if its copies cannot be used.
+/// The rows of an earlier run, and its texts for the rows of the list. `None` if its copies cannot be used.
 async fn read_rows(
     ledger: &dyn Ledger,
     run: &Run,
@@ -139,12 +139,12 @@ async fn read_rows(
     .await?
 }
 
-/// The rows of the list with one of the numbers, of whose texts nothing is known.
+/// The rows of the list with one of the numbers, with unknown texts.
 fn without_texts(listed: &[NumberedRow]) -> Vec<ListedRow> {
     listed.iter().map(|&(row, phone)| ListedRow { phone, text: None, row }).collect()
 }
 
-/// What became of the rows of a run.
+/// The outcome of the rows of a run.
 struct Fates {
     sent: RoaringBitmap,
     /// The rows that were planned when the run was stopped for good.
@@ -187,8 +187,8 @@ fn earlier_rows(copies: &Copies, fates: &Fates) -> Option<(FrozenInputs, Vec<Ear
 /// The hash of the text of each row that has a message, in the order of the rows.
 type RowTexts = Vec<(Row, TextHash)>;
 
-/// What the texts of an earlier run say to each row of the list as it is now, in the order of the rows, and the SHA-256 of the
-/// list; no texts if they do not fit the list.
+/// The texts of an earlier run for each row of the current list, in the order of the rows, and the SHA-256 of the list. No texts
+/// if they do not fit the list.
 fn listed_texts(inputs: &Inputs, frozen: &FrozenInputs) -> Result<(Option<RowTexts>, String), Error> {
     let mut tee = Tee::new(BufReader::with_capacity(BUFFER, inputs.list()?), None::<Sink>);
     let texts = match compile_for_everybody(frozen, (&mut tee, inputs.list.place())) {

@@ -1,4 +1,4 @@
-//! Why an occurrence was skipped, as the ledger keeps it.
+//! The ledger's record of a skipped occurrence.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::calendar::Occurrence;
 use crate::finding::{BriefFinding, Finding, one_line, without_numbers};
 use crate::ledger::{Fate, OccurrenceRecord};
 
-/// Why an occurrence was skipped: in words, and with the findings that refused it. It holds no phone number.
+/// The reason why an occurrence was skipped, with the findings that refused it. It contains no phone numbers.
 ///
 /// The ledger keeps it as text: the words alone, or JSON if there are findings. Earlier versions kept words alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,13 +63,13 @@ impl fmt::Display for SkipRecord {
 }
 
 impl SkippedOccurrence {
-    /// What was skipped, if a record says so.
+    /// The skipped occurrence, if a record has one.
     pub(super) fn of(record: &OccurrenceRecord) -> Option<Self> {
         let Fate::Skipped(reason) = &record.fate else { return None };
         Some(Self { occurrence: recorded_occurrence(record)?, record: SkipRecord::of_text(reason) })
     }
 
-    /// It for programs.
+    /// Its JSON form.
     #[must_use]
     pub fn json(&self) -> Value {
         let Self { occurrence, record } = self;

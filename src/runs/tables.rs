@@ -12,7 +12,7 @@ use crate::message::Table;
 const MOST_ROWS: usize = 10_000;
 /// The most columns of a table.
 const MOST_COLUMNS: usize = 500;
-/// The most cells of a table. Each takes some 150 bytes of memory, also if it is empty.
+/// The most cells of a table. Each takes some 150 bytes of memory, even if it is empty.
 const MOST_CELLS: usize = 250_000;
 /// The most bytes of all cells of a table.
 const LARGEST: usize = 1 << 20;

@@ -53,7 +53,7 @@ pub struct Decoded {
 #[derive(Clone)]
 struct SheetText {
     spool: Spool,
-    /// The row of its header, and the name of the file, where there are rows above.
+    /// The header row and the file name, if there are rows above the header.
     header: Option<(u32, PathBuf)>,
 }
 
@@ -101,20 +101,20 @@ impl fmt::Debug for Decoded {
     }
 }
 
-/// A file as it is named and described.
+/// A file with its name and its description.
 #[derive(Clone, Copy)]
 struct Source<'f> {
-    /// The name by which findings call it.
+    /// Its name in findings.
     file: &'f Path,
     form: &'f ListForm,
     region: Option<Region>,
-    /// Whether a campaign describes its form, so that findings can advise keys of the campaign.
+    /// Whether a campaign describes its form, so that findings can suggest keys of the campaign.
     has_keys: bool,
     packed: Option<&'static str>,
 }
 
 impl Source<'_> {
-    /// The row of the header and the file, where there are rows above.
+    /// The header row and the file, if there are rows above the header.
     fn header(&self) -> Option<(u32, PathBuf)> {
         self.form.header_row.filter(|row| *row > 1).map(|row| (row, self.file.to_owned()))
     }
@@ -138,9 +138,9 @@ pub fn decode<S: Read + Seek + Send + 'static>(
     begin(input, Source { file, form, region, has_keys: true, packed: None })
 }
 
-/// Begins to read a table whose form no campaign describes, such as purchases, opt-outs or results.
+/// Opens a table whose form no campaign describes, such as purchases, opt-outs or results.
 ///
-/// Its findings advise no keys of a campaign file.
+/// Its findings suggest no keys of a campaign file.
 ///
 /// # Errors
 ///

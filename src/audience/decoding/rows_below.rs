@@ -1,4 +1,4 @@
-//! A table without the rows above its header: blank lines stand in their place, so that each row keeps its number.
+//! Tables with rows above their header: blank lines replace these rows, so each row keeps its number.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::audience::form_trouble as trouble;
 const BLOCK: usize = 1 << 12;
 /// The byte order mark.
 const MARK: &[u8] = "\u{feff}".as_bytes();
-/// Signs behind which a quote opens a cell.
+/// Signs after which a quote opens a cell.
 const BEFORE_CELLS: [u8; 4] = *b",;\t|";
 
 /// Blanks the rows above a header.
@@ -22,23 +22,23 @@ pub(in crate::audience) struct RowsBelow<R> {
     header: u32,
     /// Rows that are still above it.
     above: u32,
-    /// What goes out next, from `at` on.
+    /// The next output, from `at` on.
     ready: Vec<u8>,
     at: usize,
     begun: bool,
     place: Place,
 }
 
-/// Where in a row the last byte stands.
+/// The position of the last byte within its row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// A quote would open a cell here.
     Beginning,
     Cell,
     Quoted,
-    /// Behind a quote that closes the cell, unless it is one of two.
+    /// After a quote that closes the cell, unless it is doubled.
     BehindQuote,
-    /// Behind a line end of one character that another may follow.
+    /// After a line end of one character that another can follow.
     BehindReturn,
 }
 
@@ -49,7 +49,7 @@ impl<R: Read> RowsBelow<R> {
         Self { input, file: file.to_owned(), header, above, ready: Vec::new(), at: 0, begun: false, place }
     }
 
-    /// Reads a block above the header, and keeps what goes out of it.
+    /// Reads a block above the header, and keeps its output.
     fn advance(&mut self) -> io::Result<()> {
         let mut block = Vec::with_capacity(BLOCK);
         self.input.by_ref().take(BLOCK as u64).read_to_end(&mut block)?;
@@ -68,7 +68,7 @@ impl<R: Read> RowsBelow<R> {
         Ok(())
     }
 
-    /// Takes a byte above the header; only the ends of rows go out.
+    /// Reads a byte above the header; only ends of rows are output.
     fn pass(&mut self, byte: u8) {
         self.place = match (self.place, byte) {
             (Place::Quoted, b'"') => Place::BehindQuote,
@@ -88,7 +88,7 @@ impl<R: Read> RowsBelow<R> {
     }
 }
 
-/// The length of a line that names the delimiter and is no row, with the byte order mark before it; else 0.
+/// The length of the line that names the delimiter, including a byte order mark; 0 without such a line.
 fn line_before(head: &[u8]) -> usize {
     let text = head.strip_prefix(MARK).unwrap_or(head);
     told(text).filter(|told| told.is_line).map_or(0, |told| head.len() - text.len() + told.length)

@@ -16,7 +16,7 @@ pub struct Written {
     pub(super) encoding: OnceLock<&'static Encoding>,
     /// The sheet that it is.
     pub(super) sheet: Option<Sheet>,
-    /// The row of its header, where that was said.
+    /// Its header row, if specified.
     pub(super) header_row: Option<u32>,
 }
 
@@ -55,13 +55,13 @@ impl Written {
         (!told.is_empty()).then(|| told.join(", "))
     }
 
-    /// The name of the sheet that was read; nothing if the file is no workbook.
+    /// The name of the sheet that was read. `None` if the file is not a workbook.
     #[must_use]
     pub fn sheet_name(&self) -> Option<&str> {
         self.sheet.as_ref().map(|sheet| sheet.name.as_str())
     }
 
-    /// The names of the workbook's other visible sheets; none if it is no workbook.
+    /// The names of the workbook's other visible sheets; empty if it is not a workbook.
     #[must_use]
     pub fn other_sheets(&self) -> &[String] {
         self.sheet.as_ref().map_or(&[], |sheet| &sheet.visible_others)

@@ -118,7 +118,7 @@ fn convert<S: Read + Seek>(input: &mut S, file: &Path, wanted: Option<&str>) -> 
     Err(trouble::foreign(file, "an archive (ZIP)", Some("unpack it, and give the list that is in it")).into())
 }
 
-/// The sheet that was chosen, with what is worth knowing of it.
+/// The chosen sheet, with the notes about it.
 fn chosen_sheet(sheets: &[(String, bool)], chosen: usize, warnings: Vec<Finding>) -> Sheet {
     let others = sheets.iter().enumerate().filter(|(index, (_, visible))| *index != chosen && *visible);
     let visible_others = others.map(|(_, (name, _))| name.clone()).collect();
