@@ -213,7 +213,7 @@ fn used(inputs: &Inputs, profile: &Profile) -> String {
     resources::lines(&inputs.campaign.resources(Some(profile)), inputs.campaign.delivery.on_in_doubt)
 }
 
-/// The line that says that only some of the planned messages are sent now; nothing if all of them are.
+/// The line that only some of the planned messages are sent now. `None` if all of them are.
 fn part_of(number: u64, planned: u64) -> String {
     match number < planned {
         true => {
@@ -225,7 +225,7 @@ fn part_of(number: u64, planned: u64) -> String {
     }
 }
 
-/// What a new run is going to do, with what is found of it if it starts then.
+/// The preview of a new run, with the findings for a start at that time.
 fn begin(
     (inputs, profile): (&Inputs, &Profile),
     surveyed: &ListSurvey,

@@ -133,7 +133,7 @@ pub(super) fn money(balance: &Balance, cost: &Cost) -> String {
     format!("the balance is {}; this {}", amount.trim_end(), cost_words(cost, Some(&balance.currency)))
 }
 
-/// Where the results of another run are now.
+/// The new path of another run's results.
 pub(super) fn kept_results(KeptResults { run, path }: &KeptResults) -> String {
     format!("the results of {run} are in `{}` now", path.display())
 }

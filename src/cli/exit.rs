@@ -107,8 +107,8 @@ pub(super) fn of_released(released: &ReleasedRun) -> u8 {
     }
 }
 
-/// The code of `reconcile`: that of `run` for the run as it stands; 0 if no row is in doubt and nothing was asked. `polled` is
-/// how many messages without an end were asked about.
+/// The exit code of `reconcile`: that of `run` for the current state of the run, or 0 if no row is in doubt and nothing was asked.
+/// `polled` is how many unfinished messages were asked about.
 pub(super) fn of_reconciled(ReconciledRun { learnt, released }: &ReconciledRun, polled: u64) -> u8 {
     let counts = &released.snapshot.counts;
     let is_clear = learnt.asked + polled == 0 && DOUBTFUL.iter().all(|state| counts.get(*state) == 0);

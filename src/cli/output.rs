@@ -139,7 +139,7 @@ impl Output {
         }
     }
 
-    /// A warning for a person, also of a quiet command.
+    /// A warning for a person, shown by quiet commands too.
     pub(super) fn warning(&self, line: &str) {
         if !self.json {
             let _ = writeln!(io::stderr().lock(), "warning: {}", one_line(line));

@@ -35,7 +35,7 @@ enum ProgressDisplay {
 }
 
 impl Progress {
-    /// Progress over a run with so many rows, `later` of which this call leaves planned.
+    /// The progress of a run with this many rows; this command leaves `later` of them planned.
     pub(super) fn new(rows: u64, later: u64, form: ProgressForm) -> Self {
         let shown = match form {
             ProgressForm::Bar => ProgressDisplay::Bar(bar(rows.saturating_sub(later))),
@@ -136,7 +136,7 @@ fn words(event: &DeliveryEvent) -> String {
     }
 }
 
-/// A wait in words: whether a message is retried after it, or the next ones leave.
+/// A wait in words: whether it ends with a retry or with the next messages.
 pub(super) fn wait(reason: &str, time: Duration, next: AfterWait) -> String {
     let time = duration(time);
     match next {

@@ -54,8 +54,8 @@ pub(super) async fn report(context: &Context, args: ReportArgs) -> Result<u8, Fa
     Ok(exit::FINE)
 }
 
-/// Where the report of a run is written if no file is named: beside its results, as `NAME.report.html`. If a later run wrote its
-/// results to the same file, the name has the number of the run, so that it does not replace the later report.
+/// The default path of a run's report: `NAME.report.html` beside its results. If a later run wrote its results to the same
+/// file, the name contains the number of the run, so that the report of the later run is not replaced.
 async fn default_place(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, Failure> {
     let Some(results) = &run.results else {
         let place = PathBuf::from(format!("{}.report.html", run.name()));

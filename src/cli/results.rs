@@ -1,4 +1,4 @@
-//! `campaign results`: the results of a run, at any time: as CSV, as a workbook, or printed as JSON.
+//! `campaign results`: writes the results of a run at any time, as CSV, as a workbook or as JSON.
 
 use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};

@@ -54,7 +54,7 @@ fn level(global: &Global) -> LevelFilter {
 
 /// Logs to standard error as much as was asked for; what a person has to know is told without being asked for.
 pub(super) fn start_log(global: &Global) {
-    // An empty variable says nothing, as if it were not set.
+    // An empty variable counts as not set.
     let variable = std::env::var("RUST_LOG").ok().filter(|directives| !directives.trim().is_empty());
     let filter = filter(global, variable.as_deref());
     let detailed = global.verbose > 0 || variable.is_some();

@@ -1,5 +1,5 @@
-//! Errors of the command line, as they are shown: advice for misspelt options never names an option or a value that protects
-//! recipients less, and the usage shows as typed only what was typed.
+//! Errors of the command line. Suggestions for misspelt options never name an option or a value that protects recipients less,
+//! and the usage shows only options that the person typed.
 
 use std::ffi::OsString;
 
@@ -30,12 +30,12 @@ pub(super) const RISKY_OPTIONS: [&str; 15] = [
 pub(super) const RISKY_VALUES: [(&str, &str); 3] =
     [("--as", "send-again"), ("--as", "not-sent"), ("--state", "failed")];
 
-/// The same error with a usage that omits the options that the environment sets: it would show them as if they were required.
+/// The same error without options from the environment in its usage, which would show them as required.
 pub(super) fn without_environment(error: Error, arguments: &[OsString]) -> Error {
     if !error.use_stderr() {
         return error;
     }
-    // An error about a value in the environment does not come without it.
+    // An error about a value from the environment needs that value.
     args::command_without_environment().try_get_matches_from(arguments).err().unwrap_or(error)
 }
 

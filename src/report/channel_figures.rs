@@ -15,7 +15,7 @@ use super::{counts_json, counts_line_in_part, duration, thousands};
 use crate::domain::Channel;
 use crate::ledger::{State, StateCounts};
 
-/// The states of messages that a channel can report.
+/// The states of messages that channels report.
 pub(super) const TAKEN: [State; 5] = [State::Queued, State::Accepted, State::Delivered, State::Read, State::Failed];
 
 /// The longest time that is told apart from longer ones, in milliseconds: some thirteen months.
@@ -26,8 +26,8 @@ const SPANS: [u64; 13] = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3_600, 10_800, 43_
 
 /// What became of the messages that the gateway took, by channel.
 ///
-/// A message is counted once: in the channel that delivered it first, else in the one that was reported last. Its reading is
-/// counted in the channel that reported the reading.
+/// Each message counts once: for the channel that delivered it first, or else for the one that was reported last. Its reading
+/// counts for the channel that reported it.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelFigures {
     pub(super) channels: BTreeMap<Channel, ChannelFigure>,
@@ -38,9 +38,9 @@ pub struct ChannelFigures {
 /// What became of the messages of one channel.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelFigure {
-    /// Its messages by state. A message whose reading another channel reported is delivered here, and not read.
+    /// Its messages by state. If another channel reported the reading, the message counts here as delivered.
     pub counts: StateCounts,
-    /// How many readings it reported, also of messages that another channel delivered first.
+    /// How many readings it reported, including those of messages that another channel delivered first.
     pub read: u64,
     /// How many of its messages were delivered only in part.
     pub in_part: u64,
@@ -54,9 +54,9 @@ pub struct DeliveryTimes {
     times: Histogram<u64>,
     /// How many took a time of each span.
     spans: [u64; SPANS.len() + 1],
-    /// How many of these times are upper bounds: the message was delivered then at the latest.
+    /// How many of these times are upper bounds.
     at_latest: u64,
-    /// Delivered messages without a time here, because the reported one cannot be right.
+    /// Delivered messages whose reported time cannot be right.
     uncertain: u64,
 }
 
@@ -137,7 +137,7 @@ impl DeliveryTimes {
         times
     }
 
-    /// The same times, of which so many are upper bounds, beside so many messages without one.
+    /// The same times with the number of upper bounds and the number of uncertain times.
     pub(super) fn with_certainty(self, at_latest: u64, uncertain: u64) -> Self {
         Self { at_latest, uncertain, ..self }
     }
@@ -167,7 +167,7 @@ impl ChannelFigures {
         }
     }
 
-    /// The figures of a channel, or of the messages whose channel nobody reported.
+    /// The figures of a channel, or of the messages without a reported channel.
     fn of(&mut self, channel: Option<Channel>) -> &mut ChannelFigure {
         match channel {
             Some(channel) => self.channels.entry(channel).or_default(),

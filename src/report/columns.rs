@@ -97,7 +97,7 @@ pub(super) const TABLE: [Column; 21] = [
     Column { name: "delivered_at_is", value: |cells| Value::Text(cells.delivered_at_is) },
     // The channel that reported the reading.
     Column { name: "read_by", value: |cells| Value::Text(cells.read_by) },
-    // The run whose message the identifiers are of, and the state of that message: those of an earlier run if the row was
+    // The run whose message has these identifiers, and the state of that message: those of an earlier run if the row was
     // skipped because its recipient has that message.
     Column { name: "message_run", value: |cells| Value::Text(cells.message_run) },
     Column { name: "message_state", value: |cells| Value::Text(cells.message_state) },

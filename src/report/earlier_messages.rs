@@ -1,6 +1,6 @@
-//! The messages that rows skipped as `already sent` refer to: those of earlier runs of the edition.
+//! Messages of earlier runs that rows skipped as `already sent` refer to.
 //!
-//! The rows of a list are looked up in batches, so memory holds the messages of a batch and never those of a run.
+//! Rows are looked up in batches, so memory holds the messages of one batch, never those of a whole run.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::manifest::{Brief, Duplicates};
 
 /// How many rows are looked up at once.
 const BATCH: usize = 500_000;
-/// Up to how many rows of a run its envelopes are read one by one.
+/// Up to this many rows, the envelopes of a run are read one by one.
 const FEW: u64 = 5_000;
 /// How many rows of a run are reached at once.
 const STEP: u32 = 4_096;
@@ -31,7 +31,7 @@ const STEP: u32 = 4_096;
 pub(super) struct EarlierMessage {
     /// The run that sent it.
     pub(super) run: Arc<str>,
-    /// Its state; nothing if the run was purged.
+    /// Its state. `None` if the run was purged.
     pub(super) state: Option<State>,
     /// Our identifier.
     pub(super) id: Option<MessageId>,
@@ -54,7 +54,7 @@ pub struct EarlierRuns<'a> {
 }
 
 impl<'a> EarlierRuns<'a> {
-    /// Those of a run; nothing if no row refers to a message.
+    /// The earlier messages of a run. `None` if no row refers to a message.
     pub(super) async fn of(
         ledger: &'a dyn Ledger,
         run: &Run,
@@ -63,7 +63,7 @@ impl<'a> EarlierRuns<'a> {
     ) -> Result<Option<Self>, ResultsError> {
         let Some(rows) = already_sent(left_out).filter(|_| run.live) else { return Ok(None) };
         let mut runs = ledger.runs(RunFilter::of_campaign(&run.campaign)).await?;
-        // A run of another edition counts if this one took its place.
+        // A run of another edition counts if this run replaced it.
         let is_of_edition = |other: &Run| (&other.edition, other.round) == (&run.edition, run.round);
         runs.retain(|other| {
             let counts = is_of_edition(other) || other.progress == Progress::Replaced;
@@ -73,7 +73,7 @@ impl<'a> EarlierRuns<'a> {
         Ok((!runs.is_empty()).then_some(Self { ledger, runs, rows, copies, brief }))
     }
 
-    /// The messages, which are looked up while the list is read.
+    /// The messages, looked up while the list is read.
     pub(super) fn messages(self) -> Result<EarlierMessages<'a>, ResultsError> {
         let list = FrozenList::open(ListSource::Copies(self.copies))?;
         let reader = Reader::open(list, self.copies.place().as_ref(), &settings(self.brief))?;
@@ -153,7 +153,7 @@ impl<'a> EarlierRuns<'a> {
         for (first, last) in steps {
             records.reach(Row::new(first), Row::new(last)).await?;
             for row in first..=last {
-                // Each record is taken, since memory would hold it otherwise.
+                // Each record is removed, so that memory does not keep it.
                 let record = records.take_reached(Row::new(row));
                 while let Some((_, here)) = pairs.next_if(|(there, _)| *there == row) {
                     found.extend(record.as_ref().map(|record| (here, message(run, &name, Row::new(row), record))));
@@ -183,7 +183,7 @@ impl<'a> EarlierRuns<'a> {
     }
 
     /// The rows of a run that have a message, with the rows of the same number and text that refer to it. Several rows with
-    /// the same text refer to one message each, as far as there are so many.
+    /// the same text refer to one message each, as long as there are enough.
     async fn pairs_by_text(
         &self,
         run: &Run,
@@ -219,12 +219,12 @@ fn already_sent(left_out: &LeftOut) -> Option<RoaringBitmap> {
 /// The messages that the rows of a list refer to, from the first row to the last.
 pub(super) struct EarlierMessages<'a> {
     runs: EarlierRuns<'a>,
-    /// The list, read ahead of whoever asks.
+    /// The list, read ahead.
     list: ListAhead,
     columns: PhoneColumns,
     /// The last row that was looked up.
     through: u32,
-    /// What was found and not taken yet, by row.
+    /// Messages that were found but not taken yet, by row.
     found: VecDeque<(u32, EarlierMessage)>,
 }
 
@@ -279,7 +279,7 @@ impl EarlierMessages<'_> {
 /// A row with its number and its text.
 type RowText = ((Phone, TextHash), u32);
 
-/// What the texts of a run say to these rows of a list, in the order of numbers and texts; nothing if they do not fit the list.
+/// The texts of a run for these rows of a list, in the order of numbers and texts. `None` if they do not fit the list.
 fn texts(frozen: &FrozenInputs, list: &Copies, rows: &RoaringBitmap) -> Result<Option<Vec<RowText>>, ResultsError> {
     let opened = FrozenList::open(ListSource::Copies(list))?;
     let Ok(compiled) = compile_for_everybody(frozen, (opened, list.place().as_ref())) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The separator of a CSV that Excel opens with its columns apart: it takes the list separator of its country's settings. Pure.
+//! The CSV separator that Excel expects: the list separator of the country settings. Pure.
 
 use crate::domain::{Delimiter, Region};
 
@@ -21,9 +21,9 @@ const COMMA_IN_EUROPE: [&str; 8] = [
     "Europe/Isle_of_Man",
 ];
 
-/// What stands between cells for Excel, by what stands between those of the list, its region, and the campaign's time zone.
+/// The separator for Excel, from the separator of the list, its region, and the campaign's time zone.
 ///
-/// A list with semicolons or tabs keeps them: somebody's spreadsheet wrote it so. Workbooks come here with commas.
+/// A list with semicolons or tabs keeps them: a spreadsheet wrote them. Workbooks count as lists with commas.
 pub(super) fn excel_separator(list: u8, region: Option<Region>, timezone: Option<&str>) -> u8 {
     let (semicolon, comma) = (Delimiter::SEMICOLON.byte(), Delimiter::COMMA.byte());
     if list == semicolon || list == Delimiter::TAB.byte() {
@@ -33,7 +33,7 @@ pub(super) fn excel_separator(list: u8, region: Option<Region>, timezone: Option
         Some(region) => SEMICOLON.contains(&region.to_string().as_str()),
         None => timezone.is_some_and(|zone| zone.starts_with("Europe/") && !COMMA_IN_EUROPE.contains(&zone)),
     };
-    // No spreadsheet takes a sign such as a bar for a separator by itself.
+    // Spreadsheets do not detect other separators, such as a bar.
     if writes_semicolons || list != comma { semicolon } else { comma }
 }
 

@@ -29,7 +29,7 @@ pub fn counts_line(counts: &StateCounts) -> String {
     counts_line_in_part(counts, 0)
 }
 
-/// The same, of which so many messages were delivered only in part.
+/// The same counts, with the number of messages that were delivered only in part.
 #[must_use]
 pub fn counts_line_in_part(counts: &StateCounts, in_part: u64) -> String {
     let part = |(state, count): (State, u64)| match state {
@@ -41,7 +41,7 @@ pub fn counts_line_in_part(counts: &StateCounts, in_part: u64) -> String {
     if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
 }
 
-/// Delivered messages, and how many of them were read and were delivered only in part: `20 delivered (5 read)`.
+/// Delivered messages, with the number of read and of partly delivered ones: `20 delivered (5 read)`.
 fn delivered_words(delivered: u64, read: u64, in_part: u64) -> String {
     let among = [(read, "read"), (in_part, "only in part")].into_iter().filter(|(count, _)| *count > 0);
     let among: Vec<String> = among.map(|(count, what)| format!("{} {what}", thousands(count))).collect();

@@ -78,7 +78,7 @@ struct ChannelShare {
 }
 
 impl Forecast {
-    /// What a campaign would do to these rows of its list, in a run that begins when it is due, if it is.
+    /// The forecast for these rows of the list, in a run that begins when the campaign is due.
     #[must_use]
     pub fn of(
         campaign: &Campaign,

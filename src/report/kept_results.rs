@@ -1,5 +1,5 @@
-//! The results of another run that stand where a run writes its own: they are kept under another name, and nothing is
-//! overwritten for that.
+//! Backups of another run's results at the place where a run writes its own. They get another name, and no file is
+//! overwritten.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -17,16 +17,16 @@ const BLOCK: usize = 1 << 16;
 /// Results that were kept under another name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptResults {
-    /// The run that they are of.
+    /// Their run.
     pub run: String,
-    /// Where they are now.
+    /// Their new path.
     pub path: PathBuf,
 }
 
-/// The run of the first row of the results in a file; nothing if there are none, or they name no run.
+/// The run of the first row of a results file. `None` if it has no rows or names no run.
 pub(super) fn run_at(file: &CampaignPath) -> Option<String> {
     let mut head = Vec::new();
-    // The header alone can be as long as that, and the first row comes after it.
+    // The header alone can be that long, and the first row follows it.
     read(file).ok()?.take(1 << 21).read_to_end(&mut head).ok()?;
     let delimiter = dialect(&head)?;
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(head.as_slice());
@@ -41,8 +41,8 @@ fn number(run: &str) -> Option<u32> {
     run.rsplit_once('@')?.1.parse().ok()
 }
 
-/// Keeps the results of a run under the name `NAME@N` beside their place, where N is the number of the run, or a higher number
-/// if there is such a file already. The file at the place stays until its successor replaces it.
+/// Keeps the results of a run as `NAME@N` in the same folder. N is the number of the run, or a higher number if that file
+/// exists. The original file stays until its successor replaces it.
 ///
 /// # Errors
 /// When the file cannot be linked or copied.
@@ -55,7 +55,7 @@ pub(super) fn keep(path: &Path, run: &str) -> io::Result<PathBuf> {
                 private::sync_entry(&kept)?;
                 return Ok(kept);
             }
-            // It was kept already, by a process that ended before it could replace what is there.
+            // A process that ended before it replaced the original already kept it.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_same(path, &kept) => return Ok(kept),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -75,7 +75,7 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Gives a file a second name, or copies it where the file system has no links; never over another file.
+/// Gives a file a second name, or copies it if the file system has no links. It never overwrites a file.
 fn duplicate(path: &Path, kept: &Path) -> io::Result<()> {
     match fs::hard_link(path, kept) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
@@ -85,7 +85,7 @@ fn duplicate(path: &Path, kept: &Path) -> io::Result<()> {
     let mut copy = private::file(kept, Existing::Refused)?;
     let copied = io::copy(&mut source, &mut copy).and_then(|_| copy.sync_all());
     if copied.is_err() {
-        // A part of a copy is worth nothing. The reason that is reported is the first one.
+        // An incomplete copy is removed. The first error is reported.
         let _ = fs::remove_file(kept);
     }
     copied

@@ -48,7 +48,7 @@ pub(super) enum CellForm {
 impl Layout {
     pub(super) const COMMA: u8 = b',';
 
-    /// The layout of these columns; Excel wants `delimiter` between cells.
+    /// The layout of these columns; Excel expects `delimiter` between cells.
     pub(super) fn of(style: Style, own: &OwnColumns, delimiter: u8) -> Self {
         match style {
             Style::Csv => Self::Csv { delimiter: Self::COMMA, cells: CellForm::Harmless },

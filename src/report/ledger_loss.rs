@@ -134,7 +134,7 @@ fn identifiers(path: &CampaignPath, most: usize) -> io::Result<RoaringTreemap> {
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
     let mut left = most;
-    // What comes before damage counts.
+    // The rows before the damage count.
     while left > 0 && results.read_byte_record(&mut record).unwrap_or(false) {
         left -= 1;
         let id = record.get(1).and_then(|id| plain(std::str::from_utf8(id).ok()?).parse().ok());

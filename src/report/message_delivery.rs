@@ -1,7 +1,7 @@
-//! How a message was delivered: by which channel, when, and by which channel it was read. Pure.
+//! The delivery of a message: its channel, its time, and the channel that reported it as read. Pure.
 //!
-//! The times are the gateway's. A time that cannot be right is reported as uncertain and is in no delivery time: one that is
-//! later than the arrival of its own receipt, or earlier than the request.
+//! Times are those of the gateway. A time that is later than the arrival of its own receipt, or earlier than the request, cannot
+//! be right: it is reported as uncertain and excluded from delivery times.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use jiff::{SignedDuration, Timestamp};
 use crate::domain::{Arrival, Channel, Status};
 use crate::ledger::{KeptReceipt, Run};
 
-/// By how much the clocks of the gateway and of this machine may differ.
+/// The tolerated clock skew between the gateway and this machine.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
 
-/// How far the clock of the built-in sandbox may be ahead: a rehearsal does not wait for its messages.
+/// How far the clock of the built-in sandbox can be ahead: a rehearsal does not wait for its messages.
 const REHEARSAL_AHEAD: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// The clock by which a gateway reports times.
+/// The clock of a gateway's reported times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GatewayClock {
     /// The real time.
@@ -25,12 +25,12 @@ pub(super) enum GatewayClock {
     Simulated,
 }
 
-/// How certain the time of a delivery is.
+/// The certainty of a delivery time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimeCertainty {
     /// The gateway reported the time of the delivery.
     Exact,
-    /// The delivery was not later: the gateway reported only the reading, or no time.
+    /// An upper bound: the gateway reported only the reading, or no time.
     AtLatest,
     /// The reported time cannot be right.
     Uncertain,
@@ -39,19 +39,19 @@ pub enum TimeCertainty {
 /// The delivery of one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageDelivery {
-    /// The channel that delivered it first; nothing if no receipt names a known one.
+    /// The channel that delivered it first. `None` if no receipt names a known channel.
     pub channel: Option<Channel>,
     /// The reported time; the arrival of the receipt if it reports none.
     pub at: Timestamp,
-    /// How certain that time is.
+    /// The certainty of that time.
     pub certainty: TimeCertainty,
     /// When the receipt with that time arrived.
     pub received: Timestamp,
-    /// From the request to the delivery; nothing if the time is uncertain.
+    /// The time from the request to the delivery. `None` if it is uncertain.
     pub time: Option<Duration>,
-    /// The channel that reported its reading; if that receipt names none, the channel of the delivery. Nothing if it was not read.
+    /// The channel that reported its reading, or the channel of the delivery if that receipt names none. `None` if it was not read.
     pub read_by: Option<Channel>,
-    /// Whether only some of its parts were delivered, as far as the gateway reported.
+    /// Whether the gateway reported only some of its parts as delivered.
     pub in_part: bool,
 }
 
@@ -73,7 +73,7 @@ impl GatewayClock {
     }
 }
 
-/// A receipt that proves a delivery, and what its time is worth.
+/// A receipt that proves a delivery, with the certainty of its time.
 struct Evidence<'r> {
     receipt: &'r KeptReceipt,
     arrival: Arrival,
@@ -92,7 +92,7 @@ impl<'r> Evidence<'r> {
         Some(Self { receipt, arrival, certainty })
     }
 
-    /// What comes first is the better evidence: a time that can be right before one that cannot, the earliest of those.
+    /// The order puts better evidence first: times that can be right before others, then earlier times.
     fn rank(&self) -> (bool, Timestamp, TimeCertainty) {
         let uncertain = self.certainty == TimeCertainty::Uncertain;
         (uncertain, if uncertain { self.receipt.at } else { self.receipt.told_at() }, self.certainty)
@@ -132,7 +132,7 @@ impl MessageDelivery {
         })
     }
 
-    /// When the message counts as delivered in a chart: at its time, or at the arrival of the receipt if the time is uncertain.
+    /// Its time in charts: the reported time, or the arrival of the receipt if that time is uncertain.
     pub(super) fn counts_at(&self) -> Timestamp {
         if self.certainty == TimeCertainty::Uncertain { self.received } else { self.at }
     }

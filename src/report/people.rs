@@ -1,4 +1,4 @@
-//! One row per recipient of several runs: the one that has the last word on them.
+//! Results of several runs with one row per recipient: the latest decisive one.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,13 +12,13 @@ use crate::check::TextHash;
 use crate::domain::{Phone, Row};
 use crate::ledger::State;
 
-/// What a list says to its rows, in their order; nothing if all rows of a number count as one recipient.
+/// The texts of a list's rows, in their order. `None` if all rows of a number count as one recipient.
 pub(super) type RowTexts = Option<Vec<(Row, TextHash)>>;
 
 /// The rows of each listing that stand for a recipient; the oldest run is the first.
 ///
-/// The newest run that sent something to a recipient, or is going to, has the last word; a run that skipped the recipient only
-/// if no other says more. A row without a phone number has no recipient, and stands once, in the newest list.
+/// The newest run that sent something to a recipient, or is going to, decides. A run that skipped the recipient counts only if
+/// no other run has more. A row without a phone number has no recipient, and appears once, for the newest list.
 pub(super) async fn choose(listings: Vec<(Listing<'_>, RowTexts)>) -> Result<Vec<RoaringBitmap>, ResultsError> {
     let mut people = People::default();
     let mut chosen = Vec::with_capacity(listings.len());
@@ -41,7 +41,7 @@ pub(super) async fn choose(listings: Vec<(Listing<'_>, RowTexts)>) -> Result<Vec
     Ok(rows)
 }
 
-/// What tells recipients apart.
+/// The identity of a recipient.
 #[derive(Clone, Copy)]
 enum Recipient {
     Number(Phone),
@@ -71,7 +71,7 @@ impl People {
     }
 }
 
-/// Tells the rows of a list apart by their numbers, or by their numbers and texts.
+/// Identifies the rows of a list by their numbers, or by their numbers and texts.
 struct Recipients {
     texts: Option<std::iter::Peekable<std::vec::IntoIter<(Row, TextHash)>>>,
     /// How many rows of the same number and text came before.

@@ -1,4 +1,4 @@
-//! How far a run is while it is sent: the messages that are through, and how long the rest takes. Pure: the time is an
+//! The progress of a run: the messages that are done, and the time for the rest. Pure: the time is an
 //! argument.
 
 use std::time::Instant;
@@ -12,14 +12,14 @@ use crate::ledger::{State, StateCounts};
 pub struct SendingProgress {
     /// The rows of the run.
     rows: u64,
-    /// Planned rows that stay planned: this call does not send to them.
+    /// Planned rows that this command does not send.
     later: u64,
     counts: StateCounts,
     speed: Speed,
 }
 
 impl SendingProgress {
-    /// The beginning of a run with so many rows, `later` of which this call leaves planned.
+    /// The start of a run with this many rows; this command leaves `later` of them planned.
     #[must_use]
     pub fn new(rows: u64, later: u64) -> Self {
         Self { rows, later, counts: StateCounts::default(), speed: Speed::default() }
@@ -36,7 +36,7 @@ impl SendingProgress {
         self.speed.waits();
     }
 
-    /// The messages of the run: its rows without those that are skipped or invalid, or that this call leaves planned.
+    /// The messages of the run: its rows without skipped and invalid ones, and without those that this command leaves planned.
     #[must_use]
     pub fn total(&self) -> u64 {
         let never = self.counts.get(State::Skipped) + self.counts.get(State::Invalid);
@@ -49,7 +49,7 @@ impl SendingProgress {
         &self.counts
     }
 
-    /// The messages that need nothing more; none before the first news.
+    /// The messages that are done; 0 before the first report.
     #[must_use]
     pub fn through(&self) -> u64 {
         if self.counts.total() == 0 {

@@ -49,7 +49,7 @@ pub enum ResultsError {
     /// What stands at the place of the results is not theirs to replace.
     #[error("the results cannot be written: {0}")]
     InTheWay(String),
-    /// The results of another run, which are where these belong, could not be kept under another name.
+    /// The results of another run are at this place and could not be kept under another name.
     #[error(
         "the results `{path}` are of another run and cannot be kept under another name, so they are not replaced: {error}"
     )]
@@ -123,7 +123,7 @@ pub fn check_place(target: &Target) -> Result<(), ResultsError> {
     tried.map_err(|error| ResultsError::Write { path: target.path().to_owned(), error })
 }
 
-/// The path that results are written to, in a folder that is there; one that an assistant may have named is held open.
+/// The path of the results, in an existing folder. A folder that an assistant may have named is held open.
 pub(super) fn place(target: &Target) -> Result<(PathBuf, Option<HeldFolder>), ResultsError> {
     let failed = |error| ResultsError::Write { path: target.path().to_owned(), error };
     let path = target.judge().map_err(ResultsError::InTheWay)?;
@@ -139,7 +139,7 @@ pub(super) fn place(target: &Target) -> Result<(PathBuf, Option<HeldFolder>), Re
     })
 }
 
-/// Has the CSV in a file give way to the workbook that is made of it, with a sheet of these figures if there are any.
+/// Replaces the CSV in a file with a workbook of its rows, with a sheet of these figures if there are any.
 fn make_workbook(file: &Path, figures: &[FigureRow]) -> io::Result<()> {
     let csv = File::open(file)?;
     // What is open can be read to its end without a name.

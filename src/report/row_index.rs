@@ -1,6 +1,6 @@
 //! Which rows of a run are in which state: sets, small however many rows there are.
 //!
-//! Rows that are looked up by `delivered` include those that were read, as everywhere that people look.
+//! Rows looked up by `delivered` include those that were read, as in all figures for people.
 
 use std::collections::BTreeMap;
 

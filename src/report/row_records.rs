@@ -79,7 +79,7 @@ impl RowRecord {
         }
     }
 
-    /// The order whose identifiers the message has; nothing for the run's own.
+    /// The order whose identifiers the message has. `None` for those of the run itself.
     #[must_use]
     pub fn order(&self) -> Option<u32> {
         self.amendment.as_ref().and_then(|amendment| amendment.order)
@@ -371,7 +371,7 @@ impl<'a> RowRecords<'a> {
         activity.attempted(row, &attempts, &self.events, receipts)
     }
 
-    /// What receipts about the attempt that counts come to.
+    /// The conclusion from the receipts of the decisive attempt.
     fn told(&self, row: Row, judged: &Judgement<'_>, attempts: &Attempts, receipts: &[KeptReceipt]) -> Option<Told> {
         let last = judged.moved.or(judged.last)?;
         let about = || receipts.iter().filter(|receipt| receipt.order == last.order);

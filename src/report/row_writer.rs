@@ -139,7 +139,7 @@ impl RowWriter {
         let reason = match (state, outcome, left_out) {
             (State::InDoubt, None, _) => ENDED_EARLY,
             (State::Skipped, _, Some(exclusion)) => &exclusion.reason,
-            // Nobody was left out of the list for it: the run ended before it was sent.
+            // The list did not exclude the recipient: the run ended before the row was sent.
             (State::Skipped, _, None) => self.activity.skip_reason(),
             _ => reason,
         };
@@ -219,7 +219,7 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// Without what later proof of the state replaced: why the row was in doubt or not sent, and an earlier error.
+    /// Without reasons that later proof of the state replaced: why the row was in doubt or not sent, and an earlier error.
     fn of_state(self, state: State) -> Self {
         let reason = if state.is_proven() { "" } else { self.reason };
         let error = if state.has_left() { "" } else { self.error };
@@ -238,8 +238,8 @@ fn texts<'a>(outcome: Option<&'a Outcome>, exclusion: Option<&'a Exclusion>) -> 
     }
 }
 
-/// Why a row is in its state after what was learnt and decided; `before` is why it was in doubt or refused. Proof of the
-/// state replaces every decision and every question without a result.
+/// The reason for a row's state after receipts, answers and decisions; `before` is why it was in doubt or rejected. Proof of
+/// the state replaces all decisions and all questions without a result.
 fn amended(amendment: &Amendment, before: &str, state: State) -> String {
     let asked = |times: &u32| if *times == 1 { "once".to_owned() } else { format!("{times} times") };
     let because = |why: &Option<String>| why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();

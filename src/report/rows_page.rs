@@ -56,7 +56,7 @@ pub async fn listed_rows(
     Ok(listed)
 }
 
-/// Why a message is not where it should be, as it was told last. Later proof of its state replaces an earlier reason.
+/// The last reported reason why a message did not arrive. Later proof of its state replaces an earlier reason.
 fn reason(record: &RowRecord) -> Option<String> {
     let state = record.state;
     let told = reported_error(record.told.as_ref().map(|told| &told.last.receipt), state);

@@ -30,7 +30,7 @@ pub async fn zone_of(ledger: &dyn Ledger, run: &Run) -> TimeZone {
     campaign_zone(ledger, run).await.unwrap_or_else(TimeZone::system)
 }
 
-/// The zone of a run's campaign; nothing for a shared run, which has none, and if its copies cannot be read.
+/// The zone of a run's campaign. `None` for a shared run, and if its copies cannot be read.
 pub async fn campaign_zone(ledger: &dyn Ledger, run: &Run) -> Option<TimeZone> {
     let frozen = if run.shared { None } else { FrozenInputs::of_run(ledger, run).await.ok() };
     frozen.map(|frozen| frozen.brief.home())

@@ -134,7 +134,7 @@ impl<'a> RunResults<'a> {
         self.parts.len() == 1 && self.states.is_empty() && self.newest().only.is_none()
     }
 
-    /// Has the figures of the newest run made while its rows are written.
+    /// Calculates the figures of the newest run while its rows are written.
     fn fold_newest<'l>(&'l self, listings: &mut [Listing<'l>]) {
         if let Some(newest) = listings.last_mut() {
             let Part { run, left_out, .. } = self.newest();
@@ -157,9 +157,9 @@ impl<'a> RunResults<'a> {
         Ok((write_file(target, self.style(), listings).await?, kept))
     }
 
-    /// Keeps the results of another run that are at this place, and that the ledger knows where they are then.
+    /// Keeps the results of another run at this place, and records their new path in the ledger.
     ///
-    /// A rehearsal reached nobody, so its results give way to those of another rehearsal.
+    /// The results of a rehearsal are replaced by those of another rehearsal.
     async fn keep_others(&self, target: &Target) -> Result<Option<KeptResults>, ResultsError> {
         let file = target.file().clone();
         let read = tokio::task::spawn_blocking(move || run_at(&file)).await;
@@ -175,7 +175,7 @@ impl<'a> RunResults<'a> {
         let (path, folder) = place(target)?;
         let failed = |error| ResultsError::Kept { path: target.path().to_owned(), error };
         let kept = keep(&path, &run).map_err(failed)?;
-        // The path that was opened may lead through the handle of its folder.
+        // The opened path can go through the handle of its folder.
         let place = match folder {
             Some(_) => target.path().with_file_name(kept.file_name().unwrap_or_default()),
             None => kept,
@@ -223,7 +223,7 @@ impl<'a> RunResults<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// What these texts say to the rows of its list, or its own if they do not fit the list; nothing if there are none.
+    /// These texts for the rows of its list, or its own texts if they do not fit the list. `None` without texts.
     async fn texts(&self, newest: Option<&FrozenInputs>) -> Result<RowTexts, ResultsError> {
         let Some(newest) = newest.cloned() else { return Ok(None) };
         let (copies, own) = (self.copies.clone(), self.frozen.clone());

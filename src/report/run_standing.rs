@@ -75,7 +75,7 @@ impl RunStanding {
         self.figures.as_ref().map(|figures| &figures.channels).filter(|_| self.view.run.receipts > 0)
     }
 
-    /// How many messages were delivered only in part, as far as its figures are known.
+    /// How many messages were delivered only in part, if its figures are known.
     #[must_use]
     pub fn in_part(&self) -> u64 {
         self.figures.as_ref().map_or(0, |figures| figures.channels.in_part())

@@ -94,7 +94,7 @@ impl Target {
                         return Err(format!("`{path}` is a link that leads to nothing"));
                     }
                     Err(_) if !can_have_folder(&real) => return Err(in_the_way(&path)),
-                    // Whether it can be created there is found out when it is.
+                    // Whether it can be created is known only when it is created.
                     Err(_) => None,
                 };
                 (real, found)
@@ -119,7 +119,7 @@ impl Target {
 }
 
 impl Target {
-    /// A confined file and what stands there, looked at in its open folder: a link that takes the folder's place is not followed.
+    /// A confined file and its metadata, read through its open folder: a link that replaces the folder is not followed.
     fn confined(&self) -> Result<(PathBuf, Option<Metadata>), String> {
         let (file, path) = (self.path(), self.file.display());
         let name = file.file_name().ok_or_else(|| format!("`{path}` is a folder"))?;
@@ -217,10 +217,10 @@ fn head(path: &CampaignPath) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// What stands at a path, as text: its bytes if they begin as results do, else what they hold in another encoding, packed, or
-/// as a workbook.
+/// The content of a file as text: its bytes if they begin like results, or else decoded from another encoding, a compressed file
+/// or a workbook.
 ///
-/// The bytes come first, because results in an encoding that is not known for sure still have readable identifiers.
+/// The bytes come first, because results in an uncertain encoding still have readable identifiers.
 pub(super) fn read(path: &CampaignPath) -> io::Result<Box<dyn Read>> {
     let mut file = path.open()?;
     let mut head = Vec::new();

@@ -54,7 +54,7 @@ pub(super) fn write(csv: impl Read, figures: &[FigureRow], out: File, folder: &P
     written.ok_or_else(why).flatten()
 }
 
-/// Writes a workbook with so many rows in each sheet of results.
+/// Writes a workbook with this many rows in each sheet of results.
 fn save(csv: impl Read, figures: &[FigureRow], out: File, folder: &Path, most_rows: u32) -> io::Result<()> {
     let mut rows = csv::ReaderBuilder::new().has_headers(false).from_reader(csv);
     let mut workbook = Workbook::new();
@@ -115,7 +115,7 @@ fn begin_sheet<'w>(
 /// A row of the sheet of figures.
 pub(super) struct FigureRow {
     figure: String,
-    /// The channel that it is about; empty for all.
+    /// Its channel; empty for all.
     channel: &'static str,
     messages: u64,
 }

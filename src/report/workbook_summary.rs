@@ -8,7 +8,7 @@ use super::columns::NAMES;
 use super::workbook::DELIVERED;
 use crate::ledger::State;
 
-/// The most reasons and runs that are kept apart: a reason may quote a row.
+/// The most reasons and runs that are counted separately: a reason can quote a row.
 const MOST: usize = 100;
 
 /// The rows of results by state, reason and run.
@@ -17,7 +17,7 @@ pub(super) struct Summary {
     rows: u64,
     parts: u64,
     states: BTreeMap<String, u64>,
-    /// Rows by state and reason; the gateway's error where there is no reason of ours.
+    /// Rows by state and reason, or by the gateway's error if there is no reason.
     reasons: BTreeMap<(String, String), u64>,
     /// Rows with further reasons, by state.
     other_reasons: BTreeMap<String, u64>,
@@ -52,7 +52,7 @@ impl Summary {
         }
     }
 
-    /// Writes the sheet. All texts are texts, whatever they begin with.
+    /// Writes the sheet. All texts are written as text, even if they begin like a formula.
     pub(super) fn write(&self, sheet: &mut Worksheet, bold: &Format) -> Result<(), XlsxError> {
         sheet.set_name("Summary")?.set_column_width(0, 24.0)?.set_column_width(1, 12.0)?.set_column_width(2, 60.0)?;
         let mut lines = Lines { sheet, bold, row: 0 };

@@ -20,7 +20,7 @@ pub(in crate::cli) struct ResolveArgs {
     /// These rows, such as 3,7
     #[arg(long)]
     pub(in crate::cli) rows: Option<RowSet>,
-    /// The rows of a CSV file or workbook with a column `id`, or `row` and `to`: a part of the results, as a spreadsheet saved it
+    /// The rows of a CSV file or workbook with a column `id`, or `row` and `to`, such as a part of the results
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
     /// What they count as

@@ -115,7 +115,7 @@ pub(in crate::cli) fn command() -> Command {
     built(Arguments::command())
 }
 
-/// The same, which takes no option from the environment.
+/// The same command line, without options from the environment.
 pub(in crate::cli) fn command_without_environment() -> Command {
     let options = ["ledger", "state_dir", "gateways"];
     let typed = |option: Arg| option.env(None::<&'static str>);

@@ -352,8 +352,8 @@ pub(super) struct ResultsArgs {
     /// them, or NAME.excel.xlsx, NAME.people.csv beside that; with --state standard output]
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
-    /// For Excel: a workbook with a summary; in CSV a byte order mark, the separator that Excel expects in the country of the
-    /// list, and each digit of long numbers
+    /// For Excel: a workbook with a summary. A CSV has a byte order mark, the separator that Excel expects in the country of
+    /// the list, and all digits of long numbers
     #[arg(long, conflicts_with = "json")]
     pub(super) excel: bool,
     /// One row per person of the campaign's edition, whatever run they were in

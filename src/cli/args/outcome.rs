@@ -11,7 +11,7 @@ use super::plan::time;
 pub(in crate::cli) struct OutcomeArgs {
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
-    /// What people bought, or did otherwise: a list (CSV or a workbook) with their numbers and the times
+    /// Purchases or other actions of people: a list (CSV or a workbook) with their numbers and the times
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
     /// The column of that file with the times

@@ -23,7 +23,7 @@ pub(in crate::cli) struct PageArgs {
     pub(in crate::cli) lang: Option<LanguageName>,
 }
 
-/// The command line, where the options of a page need the option that names its file. Only `report` writes a page without it.
+/// The command line. Options of a page require the option that names its file, except for `report`.
 pub(super) fn with_page_options(command: Command) -> Command {
     let require_file = |option: Arg| {
         let is_of_page = ["open", "unmasked", "lang"].contains(&option.get_id().as_str());

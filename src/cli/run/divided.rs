@@ -17,7 +17,7 @@ pub(in crate::cli) fn left_out(left_out: &LeftOut) -> Vec<String> {
     shown.collect()
 }
 
-/// How many people of these rows get each variant; nothing without variants.
+/// How many recipients of these rows get each variant; empty without variants.
 pub(in crate::cli) fn variants(brief: &Brief, survey: &Survey, rows: &RoaringBitmap) -> Option<String> {
     let of_arm = |arm: usize| survey.by_size.iter().filter(move |(size, _)| size.arm == arm);
     let number = |arm: usize| of_arm(arm).map(|(_, sized)| sized.intersection_len(rows)).sum();

@@ -63,7 +63,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, args: &RunAr
     Ok(exit)
 }
 
-/// The arguments of the run that was tried, with the options that it needs as well.
+/// The arguments of the rehearsed run, with the options that it needs.
 fn run_as_tried(file: &Path, args: &RunArgs) -> String {
     let RunArgs { gateway, now, accept_changes, moved, no_wait, up_to, .. } = args;
     let mut command = run_again(file, gateway.as_deref());

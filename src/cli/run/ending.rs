@@ -343,7 +343,7 @@ fn object(summary: &Summary, code: u8) -> Value {
     object
 }
 
-/// Whether no row of a run was sent to or is still planned.
+/// Whether a run sent nothing and has no planned rows left.
 fn reaches_nobody(counts: &StateCounts) -> bool {
     counts.get(State::Skipped) + counts.get(State::Invalid) == counts.total()
 }
@@ -380,7 +380,7 @@ fn odd(oddity: Oddity, count: u64) -> String {
     format!("warning: {} × the gateway gave {what}; it counts, but the provider should know", thousands(count))
 }
 
-/// Why messages are in doubt after a request to slow down, and what would have them retried.
+/// Why messages are in doubt after a request to slow down, and how to get such messages retried.
 fn untrusted(status: u16, count: u64) -> String {
     let messages = if count == 1 { "1 message is".to_owned() } else { format!("{} messages are", thousands(count)) };
     format!(

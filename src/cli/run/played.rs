@@ -9,7 +9,7 @@ pub(super) fn lines(counts: &Counts) -> Vec<String> {
     let mut lines = Vec::new();
     for (channel, tally) in &counts.channels {
         let ChannelTally { delivered, read, replied, failed, spent } = *tally;
-        // The sandbox counts a message that was read as delivered too, and one that was replied to as read too.
+        // The sandbox also counts read messages as delivered, and messages with a reply as read.
         let among = listed(&[(read, "read"), (replied, "replied to")]);
         let among = if among.is_empty() { among } else { format!(" ({among})") };
         let delivered = (delivered > 0).then(|| format!("{} delivered{among}", thousands(delivered)));
@@ -26,7 +26,7 @@ pub(super) fn lines(counts: &Counts) -> Vec<String> {
     lines
 }
 
-/// Counts with what they are of; zeros are left out.
+/// Counts with their nouns, without zeros.
 fn listed(counts: &[(u64, &str)]) -> String {
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     counts.map(|(count, what)| format!("{} {what}", thousands(*count))).collect::<Vec<_>>().join(", ")

@@ -40,7 +40,7 @@ pub(super) async fn list(context: &Context) -> Result<u8, Failure> {
     Ok(exit::FINE)
 }
 
-/// Why the last occurrence of a schedule was skipped, and what is wrong with its file.
+/// The reason why the last occurrence of a schedule was skipped, and the findings about its file.
 fn details(view: &ArmedView) -> String {
     let name = one_line(&view.name);
     let mut text = String::new();

@@ -18,7 +18,7 @@ pub(in crate::cli) fn observer(output: &Output, metrics: Arc<Metrics>) -> Schedu
     Arc::new(move |event| {
         let line = line(&event, &output.options);
         match &event {
-            // Problems belong into the log of a server, whatever form its output has.
+            // The log of a server contains problems in every output format.
             ScheduleEvent::Damaged { .. } => tracing::error!("{line}"),
             ScheduleEvent::Skipped { .. } | ScheduleEvent::Broke { .. } | ScheduleEvent::Changed { .. } => {
                 tracing::warn!("{}", one_line(&line));

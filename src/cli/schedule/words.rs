@@ -9,7 +9,7 @@ use crate::runs::{ArmedChange, ScheduleRefusal};
 
 /// Why a campaign is no longer due, after its name.
 pub(super) const OVER: &str = "is no longer due: the times of its `schedule` have passed";
-/// What to do about that.
+/// The remedy.
 pub(super) const DATE_TO_COME: &str = "set a future date under `schedule`";
 
 /// An occurrence for a person. A zone such as `Etc/GMT+2` has its offset and the time that it is there now, because the sign of

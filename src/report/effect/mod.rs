@@ -161,7 +161,7 @@ async fn each_person(listing: Listing<'_>, mut each: impl FnMut(Person<'_>)) -> 
     let (allotment, arms) = (listing.brief.allotment(), listing.brief.arms());
     let reader = listing.reader()?;
     let columns = reader.header().phones().clone();
-    // Messages of earlier runs are no messages of this one.
+    // Messages of earlier runs do not belong to this run.
     let mut rows = Listing { earlier: None, ..listing }.rows(reader)?;
     while let Some((chunk, facts)) = rows.next().await? {
         for (recipient, facts) in chunk.iter().zip(&facts) {

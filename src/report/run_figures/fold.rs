@@ -13,7 +13,7 @@ pub(in crate::report) struct Fold<'f> {
     left_out: &'f LeftOut,
     /// The rows that have a record.
     attempted: RoaringBitmap,
-    /// Why the run skips rows that are not left out.
+    /// The reason for rows that the run skips later than at its start.
     skip_reason: &'static str,
 }
 

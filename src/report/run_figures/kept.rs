@@ -17,8 +17,8 @@ use crate::report::channel_figures::{ChannelFigure, ChannelFigures, DeliveryTime
 
 /// The form of what follows; another one is read by nobody who knows this one.
 const FORM: u8 = 4;
-/// The earlier forms, which are still read: 2 judged each channel alone, 3 kept no readings by channel and believed every
-/// reported time. Figures that know of receipts are made again, unless the run was purged.
+/// The earlier versions, which are still read: 2 judged each channel alone, 3 kept no readings by channel and accepted every
+/// reported time. Figures with receipts are calculated again, unless the run was purged.
 const EARLIER_FORMS: [u8; 2] = [2, 3];
 
 /// Figures, and what the run was when they were made: where it is not that any more, they are nothing.
@@ -29,12 +29,12 @@ pub(super) struct KeptFigures {
     rows: Option<KeptRows>,
     /// As JSON.
     terms: Option<String>,
-    /// By channel, in the order of the channels in `rows`; it follows the rest, and earlier forms have none.
+    /// By channel, in the order of the channels in `rows`. It comes last, and earlier versions do not have it.
     #[serde(skip)]
     deliveries: Vec<KeptDeliveries>,
 }
 
-/// What is kept of the deliveries of a channel besides its counts and times.
+/// The kept data about a channel's deliveries besides its counts and times.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct KeptDeliveries {
     read: u64,
@@ -100,7 +100,7 @@ impl KeptFigures {
         self.receipts == receipts && self.rows.as_ref().is_some_and(|rows| rows.counts == *counts)
     }
 
-    /// The same for a run that another one replaced since: the rows that it did not send are skipped.
+    /// The same for a run that another run has replaced: its unsent rows are skipped.
     pub(super) fn replaced(mut self) -> Self {
         if let Some(rows) = &mut self.rows {
             let unsent = rows.counts.skip_planned();
@@ -149,7 +149,7 @@ impl KeptDeliveries {
         Self { read: *read, in_part: *in_part, at_latest: times.at_latest(), uncertain: times.uncertain() }
     }
 
-    /// What an earlier form knew of them: every reading counted for the channel of its message.
+    /// The readings of an earlier version: each counted for the channel of its message.
     fn of_counts(counts: &StateCounts) -> Self {
         Self { read: counts.get(State::Read), ..Self::default() }
     }
