@@ -15,12 +15,12 @@ pub struct Capacity<'c> {
     pub per_day: Option<&'c PerDay>,
 }
 
-/// How far the messages of a run come.
+/// The progress of a run's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Progress {
     /// The messages that have not left.
     pub(super) left: u64,
-    /// When the last message leaves; meaningless if some have not left.
+    /// When the last message leaves; undefined if some have not left.
     pub(super) at: Timestamp,
 }
 
@@ -31,7 +31,7 @@ impl Capacity<'_> {
         messages - self.send(messages, from, until).left
     }
 
-    /// Sends so many messages from a moment on, and stops at another one.
+    /// Sends this many messages from one moment until another.
     pub(super) fn send(&self, messages: u64, from: Timestamp, until: Timestamp) -> Progress {
         let (mut at, mut left, mut days) = (from, messages, 0);
         while at < until && left > 0 {

@@ -1,10 +1,10 @@
-//! Dates in another order than year, month, day: what they say, in the order that is read.
+//! Suggestions for dates that are not in the order year, month, day.
 
 use jiff::civil::{Date, Time};
 
-/// What to write in the place of a date that is written as people do, such as `05.12.2031 10:00` or `12/5/2031`.
+/// The correction for a date such as `05.12.2031 10:00` or `12/5/2031`.
 ///
-/// With slashes the month may stand first. Where both are possible, both are shown.
+/// With slashes, the month can come first. If both readings are possible, it shows both.
 #[must_use]
 pub fn help_for_misordered(text: &str) -> Option<String> {
     let mut words = text.split_whitespace();
@@ -12,7 +12,7 @@ pub fn help_for_misordered(text: &str) -> Option<String> {
     if words.next().is_some() {
         return None;
     }
-    // Seconds are left out: no time of a campaign has any.
+    // Times of campaigns have no seconds.
     let time = match clock {
         Some(clock) => {
             let minutes = clock.match_indices(':').nth(1).map_or(clock, |(seconds, _)| &clock[..seconds]);

@@ -1,7 +1,7 @@
-//! The outlook of a run: what its windows, its end, its rate and `per_day` mean for it from the moment at which it begins.
+//! The outlook of a run: when its messages can leave, by its windows, its end, its rate and `per_day`.
 //!
-//! This is the only place that judges them together. The caller names the moment: now for a run by hand, and the dates of a
-//! schedule for a run of the schedule.
+//! Only this module combines them. The caller names the start: the current time for a run by hand, and a date of the schedule
+//! for a scheduled run.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use jiff::{Timestamp, ToSpan as _};
 
 use super::{Capacity, Occurrence, PerDay, Schedule, Windows};
 
-/// How many days a run is followed at most. Runs that last longer have no known finish.
+/// How many days of a run are calculated at most. The finish of longer runs is unknown.
 const FOLLOWED: i64 = 400;
 /// How many occurrences of a schedule are judged at most.
 const OCCURRENCES: usize = 100;
 /// How many days ahead occurrences are judged, beyond the first ones.
 const AHEAD: i64 = 366;
-/// How many occurrences are judged however far ahead they are.
+/// How many occurrences are judged even if they are further ahead.
 const FIRST: usize = 3;
 
 /// What limits a run.
@@ -23,7 +23,7 @@ const FIRST: usize = 3;
 pub struct RunLimits<'c> {
     /// The messages, grouped by the windows that hold for them.
     pub groups: Vec<MessageGroup>,
-    /// The most messages in a second; nothing without a limit.
+    /// The most messages in a second. `None` without a limit.
     pub rate: Option<f64>,
     /// The most messages on a day.
     pub per_day: Option<&'c PerDay>,
@@ -45,20 +45,20 @@ pub struct MessageGroup {
 pub enum RunEnd {
     /// At this moment.
     At(Timestamp),
-    /// So long after the run began.
+    /// This long after the run began.
     After(Duration),
 }
 
-/// What becomes of a run that begins at a moment.
+/// The outlook of a run that begins at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outlook {
     /// When the run begins.
     pub begins: Timestamp,
     /// When it ends, even if messages are left.
     pub ends: Option<Timestamp>,
-    /// When a window opens for the first message; nothing if none opens within a year.
+    /// When a window opens for the first message. `None` if no window opens within a year.
     pub opens: Option<Timestamp>,
-    /// When the last message leaves, or the run ends before; nothing if it lasts longer than a year.
+    /// When the last message leaves, or the earlier end of the run. `None` if it lasts longer than a year.
     pub finishes: Option<Timestamp>,
     /// About how many messages do not leave before the end.
     pub unsent: u64,
@@ -69,18 +69,18 @@ pub struct Outlook {
 pub struct ScheduledRun {
     /// The occurrence.
     pub occurrence: Occurrence,
-    /// What becomes of it.
+    /// Its outcome.
     pub course: Course,
 }
 
-/// What becomes of an occurrence.
+/// The outcome of an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
     /// Messages leave.
     Sends(Outlook),
     /// No message can leave.
     SendsNothing(Outlook),
-    /// The run before is still being sent, until this moment; nothing if it lasts longer than a year.
+    /// The previous run is still being sent, until this moment. `None` if it lasts longer than a year.
     Busy(Option<Timestamp>),
 }
 
@@ -116,7 +116,7 @@ impl RunLimits<'_> {
         Outlook { finishes, unsent, ..outlook }
     }
 
-    /// What becomes of the next occurrences of a schedule after a moment: a hundred, or those of a year.
+    /// The outcome of the next occurrences of a schedule after a moment: a hundred, or those of a year.
     #[must_use]
     pub fn scheduled_runs(&self, schedule: &Schedule, after: Timestamp) -> Vec<ScheduledRun> {
         let ahead = after.checked_add((AHEAD * 24).hours()).unwrap_or(Timestamp::MAX);
@@ -133,7 +133,7 @@ impl RunLimits<'_> {
             if let Course::Sends(outlook) = course {
                 sending = Some(outlook);
             }
-            // A window that stays closed for a year stays closed for the occurrences within it too.
+            // If a window stays closed for a year, it is closed for the occurrences of that year too.
             let stays_closed = matches!(course, Course::SendsNothing(Outlook { opens: None, .. }));
             runs.push(ScheduledRun { occurrence, course });
             if stays_closed {
@@ -143,7 +143,7 @@ impl RunLimits<'_> {
         runs
     }
 
-    /// What becomes of an occurrence that begins at a moment, if no other run is being sent.
+    /// The outcome of an occurrence that begins at a moment, if no other run is being sent.
     #[must_use]
     pub fn course(&self, begins: Timestamp) -> Course {
         let outlook = self.outlook(begins);
@@ -162,7 +162,7 @@ impl RunLimits<'_> {
         let capacity = |windows, messages| {
             Capacity { rate: self.rate, windows, per_day: self.per_day }.send(messages, begins, until)
         };
-        // Each group by its own windows, and all of them by the rate and the days that they share.
+        // Each group has its own windows; all groups share the rate and the limit for a day.
         let always = Windows::default();
         let mut left = capacity(&always, self.messages());
         let (mut closed_out, mut last) = (0, left.at);

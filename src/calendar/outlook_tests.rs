@@ -1,4 +1,4 @@
-//! What becomes of runs that begin at fixed moments.
+//! The outlook of runs that begin at fixed moments.
 
 use jiff::tz::TimeZone;
 
@@ -29,7 +29,7 @@ fn kyiv_at(text: &str) -> Timestamp {
     text.parse::<jiff::civil::DateTime>().unwrap().to_zoned(kyiv()).unwrap().timestamp()
 }
 
-/// What becomes of the next occurrences: `s` for sends, `n` for sends nothing, `b` for busy.
+/// The outcome of the next occurrences: `s` for sends, `n` for sends nothing, `b` for busy.
 fn courses(limits: &RunLimits<'_>, schedule: &Schedule, after: &str) -> String {
     let letter = |run: &ScheduledRun| match run.course {
         Course::Sends(_) => 's',

@@ -133,7 +133,7 @@ fn place(name: &str) -> Option<usize> {
 impl Window {
     /// The window in words, with ranges of days: `09:00-20:00 on mon-fri`.
     ///
-    /// Plans keep what `Display` writes, so that it stays as it is.
+    /// Plans store the output of `Display`, so it must not change.
     #[must_use]
     pub fn in_short(&self) -> String {
         self.words(&self.days.ranges())

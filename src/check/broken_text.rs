@@ -1,26 +1,26 @@
-//! Text that a program has damaged on its way into a cell or a template. Pure: each function looks at one text.
+//! Detection of text that a program damaged on its way into a cell or a template. Pure: each function examines one text.
 //!
-//! A fast look at the bytes comes first, since each used cell of a list is looked at.
+//! A fast scan of the bytes comes first, because every used cell of a list is examined.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use encoding_rs::{Encoding, WINDOWS_1251, WINDOWS_1252};
 
-/// What is broken in a text.
+/// A kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Damage {
     /// Letters were replaced by `?` or by U+FFFD.
     LostLetters,
-    /// A control character stands in it.
+    /// It contains a control character.
     ControlCharacter,
     /// It is UTF-8 that was read in another encoding.
     MisreadEncoding,
-    /// A character is written as HTML writes it, such as `&#039;`.
+    /// It contains an HTML entity, such as `&#039;`.
     HtmlEntity,
 }
 
-/// The first damage of a text, and the bytes of the word that has it.
+/// The first damage of a text, and the bytes of the damaged word.
 pub(super) fn damage(text: &str) -> Option<(Damage, Range<usize>)> {
     let (mut foreign, mut questions, mut ampersand, mut control) = (0, false, false, false);
     for &byte in text.as_bytes() {
@@ -51,17 +51,17 @@ pub(super) fn damage(text: &str) -> Option<(Damage, Range<usize>)> {
     None
 }
 
-/// A control character of ASCII that is no white space.
+/// An ASCII control character other than white space.
 fn is_early_control(c: char) -> bool {
     c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r')
 }
 
-/// A control character behind ASCII, which no person types.
+/// A control character outside ASCII, which no person types.
 fn is_later_control(c: char) -> bool {
     ('\u{80}'..='\u{9f}').contains(&c)
 }
 
-/// Whether bytes of UTF-8 hold U+FFFD, a control character behind ASCII, or a pair that misread text has.
+/// Whether UTF-8 bytes contain U+FFFD, a control character outside ASCII, or a byte pair of misread text.
 fn may_be_damaged(bytes: &[u8]) -> bool {
     (0..bytes.len()).any(|at| match &bytes[at..] {
         [0xef, 0xbf, 0xbd, ..] | [0xc2, 0x80..=0x9f, ..] => true,
@@ -75,7 +75,7 @@ fn may_be_damaged(bytes: &[u8]) -> bool {
     })
 }
 
-/// The word around a place: what stands between blanks.
+/// The word around a position, up to the spaces.
 fn word_around(text: &str, at: usize) -> Range<usize> {
     let start = text[..at]
         .rfind(char::is_whitespace)
@@ -85,7 +85,7 @@ fn word_around(text: &str, at: usize) -> Range<usize> {
     start..end
 }
 
-/// Question marks in the place of letters: a word of them before other words, or nothing but them.
+/// Question marks instead of letters: a word of them before other words, or nothing else.
 fn lost_letters(text: &str) -> Option<Range<usize>> {
     let is_lost = |word: &str| {
         let marks = word.trim_matches(|c: char| c.is_ascii_punctuation() && c != '?');
@@ -107,7 +107,7 @@ fn lost_letters(text: &str) -> Option<Range<usize>> {
     Some(start..start + word.len())
 }
 
-/// A word of UTF-8 that was read as Windows-1251 or Windows-1252, and what it says.
+/// A word of UTF-8 that was read as Windows-1251 or Windows-1252, and the original word.
 pub(super) fn misread(text: &str) -> Option<(Range<usize>, String)> {
     let mut at = 0;
     while let Some(offset) = text[at..].find(|c: char| !c.is_ascii()) {
@@ -130,7 +130,7 @@ pub(super) fn misread(text: &str) -> Option<(Range<usize>, String)> {
     None
 }
 
-/// What some characters say as UTF-8, if their bytes in `encoding` are UTF-8 of letters and signs that people write.
+/// The characters decoded as UTF-8, if their bytes in `encoding` are UTF-8 of letters and signs that people write.
 fn read_again(run: &str, encoding: &'static Encoding, is_beside_letter: bool) -> Option<String> {
     let (bytes, _, unmappable) = encoding.encode(run);
     let Cow::Owned(bytes) = bytes else { return None };
@@ -150,7 +150,7 @@ fn read_again(run: &str, encoding: &'static Encoding, is_beside_letter: bool) ->
     (count > 0 && is_enough && whole.chars().all(is_written)).then(|| whole.to_owned())
 }
 
-/// Letters and signs that messages have: European alphabets, typographic signs and emoji.
+/// Letters and signs of messages: European alphabets, typographic signs and emoji.
 fn is_written(c: char) -> bool {
     matches!(c,
         '\u{a0}'..='\u{17f}'
@@ -169,7 +169,7 @@ fn is_written(c: char) -> bool {
         | '\u{1f300}'..='\u{1faff}')
 }
 
-/// The characters that are written as HTML writes them.
+/// The HTML entities of a text.
 pub(super) fn html_entities(text: &str) -> Vec<Range<usize>> {
     const NAMES: [&str; 17] = [
         "amp", "apos", "bull", "copy", "euro", "gt", "hellip", "laquo", "ldquo", "lt", "mdash", "nbsp", "ndash",
@@ -184,13 +184,13 @@ pub(super) fn html_entities(text: &str) -> Vec<Range<usize>> {
         let is_number = digits.is_some_and(|(digits, base)| {
             u32::from_str_radix(digits, base).is_ok_and(|code| char::from_u32(code).is_some())
         });
-        // A link may have `&copy;` only by mistake too, but `&amp=1` is no entity: the semicolon counts.
+        // `&copy;` in a link is a mistake too, but `&amp=1` is not an entity: it needs the semicolon.
         (is_number || NAMES.contains(&name)).then(|| start..start + length + 2)
     };
     text.match_indices('&').filter_map(entity).collect()
 }
 
-/// The character of an entity, as a person would type it.
+/// The character of an entity.
 pub(super) fn typed(entity: &str) -> Option<String> {
     let name = entity.trim_start_matches('&').trim_end_matches(';');
     if let Some(digits) = name.strip_prefix('#') {
@@ -233,12 +233,12 @@ pub(super) fn html_tags(text: &str) -> Vec<Range<usize>> {
     text.match_indices('<').filter_map(tag).collect()
 }
 
-/// The line breaks and blanks that are written as in addresses, outside of an address.
+/// URL-escaped line breaks and spaces outside an address.
 pub(super) fn url_escapes(text: &str) -> Vec<Range<usize>> {
     let escape = |(start, _): (usize, &str)| {
         let escape = text.get(start..start + 3).filter(|escape| is_escaped_blank(escape))?;
         let word = &text[word_around(text, start).start..start];
-        // `5%20` might be a discount, and a word that has a slash or a query before the sign is an address.
+        // `5%20` might be a discount, and a word with a slash or a query before the sign is an address.
         let is_address = word.contains(['/', '?', '=']);
         let is_share = escape == "%20" && word.ends_with(|c: char| c.is_ascii_digit());
         (!is_address && !is_share).then(|| start..start + escape.len())
@@ -246,14 +246,14 @@ pub(super) fn url_escapes(text: &str) -> Vec<Range<usize>> {
     text.match_indices('%').filter_map(escape).collect()
 }
 
-/// Whether three characters are a line break or a blank as addresses write it.
+/// Whether three characters are a URL-escaped line break or space.
 pub(super) fn is_escaped_blank(escape: &str) -> bool {
     ["%0A", "%0D", "%20"].iter().any(|known| known.eq_ignore_ascii_case(escape))
 }
 
-/// What Markdown would format: words between `**` or `__`, which no channel makes bold, and `[words](address)`.
+/// Markdown of a text: words in `**` or `__`, which no channel makes bold, and `[words](address)`.
 ///
-/// The address may be a tag of the template language, which `source` shows where `masked` has `x`.
+/// The address can be a tag of the template language, which is `x` in `masked` and readable in `source`.
 pub(super) fn markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = ["**", "__"].into_iter().flat_map(|marks| between(masked, marks)).collect();
     found.extend(masked.match_indices("](").filter_map(|(middle, _)| {
@@ -289,7 +289,7 @@ fn between(text: &str, marks: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// A `\n` of two characters, which is sent as it stands.
+/// A `\n` of two characters, which would be sent literally.
 pub(super) fn escaped_line_break(text: &str) -> Option<Range<usize>> {
     text.match_indices("\\n").find_map(|(start, _)| {
         let before = &text[..start];

@@ -17,7 +17,7 @@ pub struct Column {
     pub used: bool,
 }
 
-/// The columns of a list but for those of the numbers, and whether they are used.
+/// The columns of a list except the phone columns, and whether they are used.
 pub(super) fn columns(header: &Header, used: &BTreeSet<usize>) -> Vec<Column> {
     let columns =
         header.headers().iter().zip(header.names()).enumerate().filter(|(index, _)| !header.phones().contains(*index));

@@ -1,4 +1,4 @@
-//! Whom a survey skips because of what the ledger knows, and the reasons for it. Pure.
+//! Recipients that a survey skips because of the ledger, and the reasons. Pure.
 
 use roaring::RoaringTreemap;
 
@@ -6,38 +6,38 @@ use super::sent_rows::SentRows;
 use crate::domain::{Phone, Row};
 use crate::ledger::{CANCELLED_EARLIER, CAPPED, NumberSet, OPTED_OUT};
 
-/// Why a row is skipped whose number has a message already.
+/// The reason if the number already has a message.
 pub const ALREADY_SENT: &str = "already sent";
-/// Why a row is skipped if its number has a message, and a list with `duplicates: allow` does not show of which row.
+/// The reason if the number has a message and, with `duplicates: allow`, it is unknown for which row.
 pub const MIGHT_BE_SENT: &str = "might be sent already";
-/// Why a row is skipped whose number stands in an earlier row.
+/// The reason if the number is in an earlier row.
 pub const DUPLICATE: &str = "duplicate number";
 
-/// Why a row is skipped whose person is left out because of an earlier message.
+/// The reason if an earlier message excludes the recipient.
 pub const EXCLUDED: &str = "excluded";
 
-/// Why a row is skipped whose person gets nothing, to compare with.
+/// The reason if the recipient is in the control group.
 pub const HOLDOUT: &str = "holdout";
 
-/// Whom a survey leaves out, by their numbers.
+/// The recipients that a survey skips, by number.
 #[derive(Clone, Debug, Default)]
 pub struct Excluded {
-    /// They have a message of this campaign and edition already.
+    /// They already have a message of this campaign and edition.
     pub already: NumberSet,
-    /// Which of their rows have it or were cancelled, with `duplicates: allow`; nothing if all of them do.
+    /// Those of their rows that have it or were cancelled, with `duplicates: allow`. `None` if all of them do.
     pub rows: Option<SentRows>,
-    /// They opted out of what it sends.
+    /// They opted out of its messages.
     pub opted_out: NumberSet,
     /// `stop --for-good` cancelled them in an earlier run of this edition.
     pub cancelled: NumberSet,
-    /// They got as many messages lately as they may.
+    /// They reached the cap of recent messages.
     pub capped: NumberSet,
-    /// They are left out because of an earlier message.
+    /// An earlier message excludes them.
     pub excluded: RoaringTreemap,
 }
 
 impl Excluded {
-    /// Why a row with this number is skipped, by the first reason that applies.
+    /// The first reason that applies to a row with this number.
     #[must_use]
     pub fn reason(&self, row: Row, phone: Phone) -> Option<&'static str> {
         let has_message = || match &self.rows {

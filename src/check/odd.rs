@@ -73,19 +73,19 @@ pub enum Oddity {
     Slip,
     /// A program has damaged its cell.
     Damaged(Damage),
-    /// Its message shows a date or an amount as a database exports it.
+    /// Its message shows a date or an amount in database format.
     OfDatabase(DatabaseValue),
-    /// Its cell has a blank or a sign by which a link of its message ends.
+    /// Its cell breaks a link in its message.
     BreaksLink,
     /// Its cell is a link without `https://`.
     InsecureLink,
-    /// Its cell is a code behind an apostrophe.
+    /// Its cell is a code after an apostrophe.
     Apostrophe,
     /// Its message shows that a value is missing.
     Hole,
     /// Its cell means no, and a condition takes it for true.
     TakenForTrue,
-    /// Its cell holds a list, and a loop goes through its letters.
+    /// Its cell holds a list, and a loop goes over its letters.
     LoopedList,
     /// Its cell is nearly what a condition compares it with; the comparison's index.
     Nearly(usize),

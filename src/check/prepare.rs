@@ -18,7 +18,7 @@ use crate::message::{
 pub struct Texts<'a> {
     /// Places in the campaign file and its text files; nothing for a frozen run.
     pub places: Option<&'a Places>,
-    /// Whether texts and `where` see cells without the blanks around them. Runs of earlier versions see them as they stand.
+    /// Whether texts and `where` see trimmed cells. Runs of earlier versions see the original cells.
     pub trims_cells: bool,
     /// Finds a text by the name that `include` and `extends` use.
     pub load: &'a mut dyn FnMut(&str) -> Result<String, String>,
@@ -34,7 +34,7 @@ pub struct CompiledCampaign<R> {
     pub edition: String,
 }
 
-/// What is wrong with a list and the texts that use it.
+/// The problems of a list and of the texts that use it.
 #[derive(Debug)]
 pub struct Unprepared {
     /// The problems of the list, then those of the texts.
@@ -60,7 +60,7 @@ pub fn prepare<R: Read>(
             let (headers, names) = (reader.header().headers().to_vec(), reader.header().names().to_vec());
             (Some(reader), Some(NamedColumns { headers, names }), Vec::new())
         }
-        // The texts are judged all the same, so that all mistakes are told at once.
+        // The texts are judged anyway, so that all mistakes are reported at once.
         Err(RefusedList { findings, columns }) => (None, columns, findings),
     };
     let compiled = compile_texts(brief, columns.as_ref(), today, texts.load);
@@ -108,7 +108,7 @@ struct CompiledTexts {
 
 /// Compiles the edition, the condition and the texts of each variant; all problems of all of them, if there are some.
 ///
-/// If the columns are unknown, a name that may be one of them is no problem.
+/// If the columns are unknown, a name that can be a column is accepted.
 fn compile_texts(
     brief: &Brief,
     columns: Option<&NamedColumns>,
@@ -128,7 +128,7 @@ fn compile_texts(
     let names = Names { tables: tables.clone().unwrap_or_default(), ..names };
     let condition = brief.condition.as_ref().map(|condition| compile_condition(condition, &names)).transpose();
     let arms = arms(brief, &names, load);
-    // A table that cannot be read is told once, and not again where it is used.
+    // An unreadable table is reported once, and not again for each use.
     let is_lost = |problem: &TextProblem| lost.iter().any(|name| problem.message.contains(name));
     let may_be_a_column = [&finding_rules::UNKNOWN_VARIABLE, &finding_rules::UNKNOWN_COLUMN];
     let of_names = [condition.as_ref().err(), arms.as_ref().err()].into_iter().flatten().flatten();

@@ -30,9 +30,9 @@ pub struct Recipe {
     pub(super) phones: PhoneColumns,
     /// The region of national numbers.
     pub(super) region: Option<Region>,
-    /// Where its texts stand; nothing for a frozen run.
+    /// The places of its texts. `None` for a frozen run.
     pub(super) places: Option<Places>,
-    /// Whether cells are seen without the blanks around them.
+    /// Whether cells are trimmed.
     pub(super) trims_cells: bool,
 }
 
@@ -72,7 +72,7 @@ impl Uncomposed {
 }
 
 impl Recipe {
-    /// Why a row has no message, with the place of a text that fails in the file that its author knows.
+    /// The reason why a row has no message. If a text fails, it names the place in the author's file.
     fn uncomposed(&self, invalid: Invalid) -> Uncomposed {
         let Invalid::Fails(problem) = invalid else { return Uncomposed::invalid(invalid) };
         let place = self
@@ -81,7 +81,7 @@ impl Recipe {
             .and_then(|places| places.of_text(&problem.text, (problem.line, problem.column), problem.length));
         let reason = match place {
             Some(place) => {
-                // The reason is kept with the row and may be seen by others, whom no folder of this machine concerns.
+                // Others can read the stored reason, so it must not contain folders of this machine.
                 let path = place.source.path();
                 let file = Path::new(path.file_name().unwrap_or(path.as_os_str())).display();
                 let (line, column) = (place.line(), place.column());
@@ -92,7 +92,7 @@ impl Recipe {
         Uncomposed { problem: Some(problem), ..Uncomposed::invalid(reason) }
     }
 
-    /// A cell as texts and `where` see it.
+    /// A cell in the form that texts and `where` see.
     #[must_use]
     pub fn cell<'c>(&self, fields: Fields<'c>, column: usize) -> &'c str {
         let cell = fields.get(column);

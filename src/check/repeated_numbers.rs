@@ -1,4 +1,4 @@
-//! Rows that are skipped since an earlier row has their number, and whose messages would say something else.
+//! Rows that are skipped as duplicates although their messages differ from the one that is sent.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,17 +8,17 @@ use roaring::RoaringBitmap;
 use crate::domain::{Phone, Row};
 use crate::message::FilledMessage;
 
-/// The most numbers whose messages are remembered, so that the memory does not grow with the list.
+/// How many messages are remembered at most, so that memory use does not grow with the list.
 const REMEMBERED: usize = 200_000;
 
-/// What a message says, as a hash.
+/// The hash of a message's text.
 pub(super) fn hash_of(message: FilledMessage<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.texts().for_each(|(_, text)| text.hash(&mut hasher));
     hasher.finish()
 }
 
-/// What the first rows of numbers say, and the later rows that say something else.
+/// The messages of the first row of each number, and the later rows with different messages.
 #[derive(Default)]
 pub(super) struct RepeatedNumbers {
     said: HashMap<u64, u64>,
@@ -27,14 +27,14 @@ pub(super) struct RepeatedNumbers {
 }
 
 impl RepeatedNumbers {
-    /// Takes in what the number gets.
+    /// Adds the message of a number.
     pub(super) fn sent(&mut self, phone: Phone, hash: u64) {
         if self.said.len() < REMEMBERED {
             self.said.insert(phone.get(), hash);
         }
     }
 
-    /// Takes in a later row of the number, which is skipped.
+    /// Adds a later, skipped row of a number.
     pub(super) fn skipped(&mut self, row: Row, phone: Phone, hash: u64) {
         if self.said.get(&phone.get()).is_some_and(|said| *said != hash) {
             self.differing.insert(row.get());

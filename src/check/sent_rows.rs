@@ -1,8 +1,8 @@
 //! The guard of campaigns with `duplicates: allow`: which rows of a list have a message of an earlier run. Pure.
 //!
-//! A number can stand in several rows there, so a number with a message does not exclude its other rows. A row is known again by
-//! its number and its text: row numbers and other columns can change between two lists. The text is what the earlier run
-//! would say to the row, so a new wording does not make a new row.
+//! A number can be in several rows there, so a message does not exclude the other rows of its number. A row is identified by
+//! its number and its text, because row numbers and other columns can change between two lists. The text is that of the
+//! earlier run, so a new wording does not make a new row.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::ledger::NumberSet;
 /// The hash of the operation of a row, without its identifier.
 pub type TextHash = [u8; 8];
 
-/// What an earlier run did about a row.
+/// The outcome of a row in an earlier run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlierFate {
     /// The row has a message, or might have one.
@@ -31,27 +31,27 @@ pub enum EarlierFate {
 pub struct EarlierRow {
     /// Its number.
     pub phone: Phone,
-    /// Its text; nothing if it cannot be filled now.
+    /// Its text. `None` if it cannot be rendered now.
     pub text: Option<TextHash>,
-    /// What became of it.
+    /// Its outcome.
     pub fate: EarlierFate,
 }
 
-/// A row of the list as it is now.
+/// A row of the current list.
 #[derive(Clone, Copy, Debug)]
 pub struct ListedRow {
     /// Its number.
     pub phone: Phone,
-    /// What the earlier run would say to it; nothing if it cannot say anything.
+    /// The text of the earlier run for it. `None` if it cannot be rendered.
     pub text: Option<TextHash>,
     /// The row.
     pub row: Row,
 }
 
-/// What is known of an earlier run.
+/// The known facts about an earlier run.
 #[derive(Debug, Default)]
 pub struct EarlierRun {
-    /// The rows of its list, as far as the list can be read.
+    /// The readable rows of its list.
     pub rows: Vec<EarlierRow>,
     /// The numbers that have a message of it, or might have one.
     pub sent: NumberSet,
@@ -59,7 +59,7 @@ pub struct EarlierRun {
     pub cancelled: NumberSet,
 }
 
-/// Which rows of a list have a message of an earlier run.
+/// The rows of a list that have a message of an earlier run.
 #[derive(Clone, Debug, Default)]
 pub struct SentRows {
     /// The SHA-256 of the list that was judged, in hexadecimal.
@@ -78,7 +78,7 @@ impl SentRows {
         Self { sha256, ..Self::default() }
     }
 
-    /// Why a row is skipped whose number has a message; nothing if the row has none.
+    /// The reason to skip a row whose number has a message. `None` if the row itself has no message.
     pub(super) fn reason(&self, row: Row) -> Option<&'static str> {
         let row = row.get();
         match () {
@@ -93,7 +93,7 @@ impl SentRows {
         self.cancelled.contains(row.get()) || !self.judged.contains(row.get())
     }
 
-    /// Judges the rows of a list by an earlier run. Both are put in order for that.
+    /// Judges the rows of a list by an earlier run. Sorts both.
     pub fn judge(&mut self, mut run: EarlierRun, listed: &mut [ListedRow]) {
         listed.sort_unstable_by_key(|listed| (listed.phone, listed.text));
         run.rows.sort_unstable_by_key(|earlier| (earlier.phone, earlier.text));
@@ -114,7 +114,7 @@ impl SentRows {
     fn judge_number(&mut self, earlier: &[EarlierRow], listed: &[ListedRow], lost: Lost) {
         let same_text = |text: TextHash| equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
         let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
-        // A row with a message that is not in the list any more was removed or changed: any row without a counterpart can be it.
+        // A row with a message that is no longer in the list was removed or changed: any row without a counterpart can be that row.
         let is_gone = |fate| {
             let gone = |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > same_text(text));
             texts.iter().filter(gone).any(|rows| rows.iter().any(|earlier| earlier.fate == fate))
@@ -126,7 +126,7 @@ impl SentRows {
             let known =
                 text.map_or(&[][..], |text| &earlier[equal_range(earlier, |earlier| earlier.text.cmp(&Some(text)))]);
             let has = |fate| known.iter().any(|earlier| earlier.fate == fate);
-            // More rows than before say the same: one of them can be a changed row.
+            // More rows than before have this text: one of them can be a changed row.
             let is_known = !known.is_empty() && rows.len() <= known.len();
             let numbers = || rows.iter().map(|listed| listed.row.get());
             self.judged.extend(numbers());

@@ -53,7 +53,7 @@ pub struct Survey {
     pub rows: RoaringBitmap,
     /// The rows that are never sent, with the reason.
     pub left_out: LeftOut,
-    /// What is wrong with a text, by the reason for which rows are invalid.
+    /// The findings about texts, by the reason of the invalid rows.
     pub failing: BTreeMap<String, Finding>,
     /// Parts of the messages to be sent, as computed here: those of the SMS, one for a message without an SMS.
     pub parts: u64,
@@ -75,7 +75,7 @@ pub struct Survey {
     pub rows_within: RoaringBitmap,
     /// The zones of the rows to be sent to.
     pub zones: Zones,
-    /// The rows that are skipped as duplicates and whose message differs from the one that their number gets.
+    /// The skipped duplicate rows whose message differs from the one that is sent.
     pub differing: RoaringBitmap,
     /// The rows to be sent to whose cells say that their people opted out, for each such column.
     pub opted_out: Vec<OptedOutCells>,

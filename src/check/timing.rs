@@ -1,6 +1,6 @@
-//! Whether a campaign's messages can leave, judged from the moment at which its run begins.
+//! Findings about whether a campaign's messages can leave, judged from the start of its run.
 //!
-//! [`RunLimits`] calculates what becomes of each run. The rules find the words.
+//! [`RunLimits`] calculates the outlook of each run. The rules write the messages.
 
 use jiff::Timestamp;
 
@@ -56,7 +56,7 @@ impl<'c> TimedCampaign<'c> {
         let one = || vec![MessageGroup { windows: campaign.windows_of_all(profile), messages: 1 }];
         let groups = list.map_or_else(one, |(survey, messages)| {
             let (clocks, mut left) = (survey.zones.clocks.iter(), messages);
-            // Which rows a run sends of all planned ones is not known here: the first clocks have them.
+            // It is unknown here which of the planned rows a run sends, so the first clocks count.
             let by_clocks = clocks.map(|(clocks, of_clocks)| {
                 let messages = left.min(*of_clocks);
                 left -= messages;
@@ -79,8 +79,8 @@ impl<'c> TimedCampaign<'c> {
     }
 }
 
-/// What keeps messages of a campaign from leaving in time, for the run that begins then: what can never send is an error, and
-/// what is skipped or waits for hours is a warning. The list comes with the number of rows that the run sends.
+/// Findings about messages that cannot leave in time, for a run with that start: an error if it can never send, a warning if
+/// messages are skipped or wait for hours. The list comes with the number of rows that the run sends.
 #[must_use]
 pub fn timing_findings(
     campaign: &Campaign,

@@ -7,10 +7,10 @@ use crate::domain::Stage;
 use crate::finding::{Finding, list_all};
 use crate::manifest::{Brief, no_text_for};
 
-/// The most different cells of a column that are named.
+/// How many different cells of a column a finding names.
 const NAMED: usize = 5;
 
-/// The cells that match no text, by the column that chooses one.
+/// The cells that match no text, by the column that chooses the text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnmatchedCells {
     columns: Vec<Column>,
@@ -19,11 +19,11 @@ pub(super) struct UnmatchedCells {
 #[derive(Clone, Debug)]
 struct Column {
     index: usize,
-    /// Its name as the campaign writes it.
+    /// Its name in the campaign file.
     name: String,
-    /// How the reason of its rows begins.
+    /// The beginning of its rows' reason.
     reason: String,
-    /// Its cells, each once, as many as are named and one more.
+    /// Its cells, each once, up to one more than a finding names.
     cells: BTreeSet<String>,
 }
 
@@ -47,7 +47,7 @@ impl UnmatchedCells {
         Self { columns }
     }
 
-    /// Takes in the cell of a row that is invalid for this reason, if it is that no text matches.
+    /// Adds the cell of an invalid row, if the reason is that no text matches.
     pub(super) fn add(&mut self, fields: Fields<'_>, reason: &str) {
         let Some(column) = self.columns.iter_mut().find(|column| column.is_reason(reason)) else { return };
         let cell = fields.get(column.index).trim();
@@ -56,12 +56,12 @@ impl UnmatchedCells {
         }
     }
 
-    /// Whether rows are invalid for this reason since no text matches.
+    /// Whether this reason is that no text matches.
     pub(super) fn is_reason(&self, reason: &str) -> bool {
         self.columns.iter().any(|column| column.is_reason(reason))
     }
 
-    /// The finding about rows with this reason, with the cells that no text matches and how they get one.
+    /// The finding about rows with this reason, with the unmatched cells and the remedy.
     pub(super) fn with_cells(&self, finding: Finding, reason: &str) -> Finding {
         match self.columns.iter().find(|column| column.is_reason(reason)) {
             Some(column) => finding.help(column.help()),
@@ -72,7 +72,7 @@ impl UnmatchedCells {
 
 impl Column {
     fn is_reason(&self, reason: &str) -> bool {
-        // Another column's name may begin with that of this one.
+        // The name of another column can begin with this one.
         reason.strip_prefix(&self.reason).is_some_and(|rest| rest.starts_with(", only for "))
     }
 

@@ -21,7 +21,7 @@ const MAX_ITEMS: usize = 1_000;
 /// The deepest nesting of lists in lists.
 const MAX_DEPTH: usize = 16;
 
-/// How our own messages begin, which are for people as they stand.
+/// The beginnings of our own messages, which people see unchanged.
 pub(super) const OWN_MESSAGES: [&str; 5] = [
     "its loops run too long",
     "a value grows over",
@@ -34,7 +34,7 @@ pub(super) const OWN_MESSAGES: [&str; 5] = [
 pub(super) const ROUND: &str = "__round";
 pub(super) const KEPT: &str = "__kept";
 
-/// The filters of messages: tera's, without those that make web pages, and those for amounts and dates.
+/// The filters of messages: those of tera, without those for web pages, and those for amounts and dates.
 pub(super) const FILTERS: [&str; 34] = [
     "abs",
     "capitalize",
@@ -209,7 +209,7 @@ fn join(items: &[Value], kwargs: Kwargs, _: &State) -> TeraResult<String> {
     Ok(items.iter().map(Value::to_string).collect::<Vec<_>>().join(separator))
 }
 
-/// A number with so many digits behind its point; without `precision` a whole number, which has no point.
+/// A number with that many decimals; without `precision`, a whole number without a decimal point.
 fn round(number: f64, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let precision: i32 = kwargs.get("precision")?.unwrap_or(0);
     let scale = 10_f64.powi(precision.clamp(-15, 15));

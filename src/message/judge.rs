@@ -283,7 +283,7 @@ fn is_compared(source: &str, span: &Range<usize>) -> bool {
     ["==", "!="].iter().any(|sign| before.ends_with(sign))
 }
 
-/// What to do about a name that is not known and is compared; `help` says which names are near.
+/// The remedy for an unknown name in a comparison; `help` names similar names.
 fn in_quotes(name: &str, help: String) -> String {
     let quotes = format!("write `'{name}'`, in quotes, if the text `{name}` is meant");
     if help.starts_with("known here") { format!("{quotes}; {help}") } else { format!("{help} Or {quotes}") }

@@ -31,7 +31,7 @@ const BYTES_PER_STEP: usize = 64;
 /// The most bytes in which tera may repeat a source: once for each name of a text, filter, test or function in it.
 const MAX_REPEATED: usize = 8 << 20;
 
-/// What other languages call the function that gives the day.
+/// The name of the current-day function in other languages.
 const CLOCKS: [&str; 9] =
     ["now", "date", "today", "curdate", "current_date", "current_timestamp", "getdate", "datetime", "time"];
 const OF_TODAY: &str = "write `{{ today }}` for the day of the run, or `{{ today | date }}` for the day in words";
@@ -232,7 +232,7 @@ fn grammar_problems(text: &Text, names: &Names, first: WrongGrammar) -> Vec<Text
             let span = slips.original(wrong.span.start)..slips.original(wrong.span.end);
             WrongGrammar { span, ..wrong }
         };
-        // Tera read the text only up to its first slip, so the rest was not bounded by that.
+        // Tera read the text only up to its first slip, so the rest has not been checked for size.
         let corrected = slips.corrected(&text.source);
         let wrong = outline_within_bounds(&corrected).ok().and_then(|_| wrong_grammar(&text.name, &corrected, names));
         wrong.map(place)

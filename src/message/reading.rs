@@ -18,7 +18,7 @@ pub enum Asked {
     IsText(String),
     /// Whether it is `true` or `false` without quotes, which no cell is.
     IsBool(bool),
-    /// Whether it is, is more or is less than a number without quotes, which no cell is; and what asks for that.
+    /// Whether it equals, exceeds or is below a number without quotes, which no cell does; with the source of the comparison.
     IsNumber(String),
 }
 
@@ -38,7 +38,7 @@ pub fn said(text: &Text) -> impl Iterator<Item = (&str, Range<usize>)> {
     literals(&text.source).into_iter().map(|at| (&text.source[at.clone()], at))
 }
 
-/// The source with `x` for each byte of its tags: what is found in it stands at the same bytes of the source.
+/// The source with `x` for each byte of its tags, so that positions in it are positions in the source.
 #[must_use]
 pub fn masked(text: &Text) -> String {
     let mut masked = String::with_capacity(text.source.len());
@@ -100,13 +100,13 @@ pub(super) fn simple_questions(condition: &[Token<'_>], source: &str) -> Vec<Que
     asked.filter(|question| question.asked != Asked::Whether || named(&question.name) == 1).collect()
 }
 
-/// What to write where a name is compared with a number; `written` is the comparison of numbers.
+/// The remedy for a name that is compared with a number; `written` is the correct comparison.
 #[must_use]
 pub fn remedy_of_number(name: &str, written: &str) -> String {
     format!("write `{written}`, or `{name} != '' and {written}` if some of its cells are empty")
 }
 
-/// The comparisons of a text by which a name is more or less than a number: no cell is a number, so each of them fails.
+/// The comparisons of names with numbers by `<` or `>`: no cell is a number, so each of them fails.
 #[must_use]
 pub fn number_orders(text: &Text) -> Vec<Question> {
     let is_order = |question: &Question| {
@@ -180,7 +180,7 @@ pub struct FilterCall {
     pub optional: &'static [&'static str],
 }
 
-/// The filters that a text calls and that there are.
+/// The calls of existing filters in a text.
 #[must_use]
 pub fn filter_calls(text: &Text) -> Vec<FilterCall> {
     let tokens = tokens(&text.source);
@@ -216,7 +216,7 @@ fn given(tokens: &[Token<'_>]) -> Vec<(String, Range<usize>)> {
     given
 }
 
-/// The bare names that loops of a text go over, with their places.
+/// The plain names that loops of a text go over, with their places.
 #[must_use]
 pub fn looped_names(text: &Text) -> Vec<(String, Range<usize>)> {
     let tokens = tokens(&text.source);

@@ -1,4 +1,4 @@
-//! The filters `money` and `date`: what a cell holds, as the campaign's language writes it.
+//! The filters `money` and `date`, which format cells in the campaign's language.
 
 use jiff::civil::Date;
 use jiff::fmt::strtime;
@@ -8,7 +8,7 @@ use crate::domain::Language;
 
 /// The name under which the context holds the code of the campaign's language; no text can use it.
 pub(super) const LANGUAGE: &str = "__language";
-/// How messages about a cell begin that is no amount or no date; the words behind say why.
+/// The beginning of messages about cells that are not amounts or dates; the reason follows.
 pub(super) const NO_AMOUNT: &str = "No amount: ";
 pub(super) const NO_DATE: &str = "No date: ";
 
@@ -29,7 +29,7 @@ fn language(kwargs: &Kwargs, state: &State) -> TeraResult<Language> {
     }
 }
 
-/// An amount with its thousands apart, rounded to hundredths: `4392.66` is `4 392,66` in Ukrainian.
+/// An amount with separated thousands, rounded to hundredths: `4392.66` is `4 392,66` in Ukrainian.
 pub(super) fn money(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
     let language = language(&kwargs, state)?;
     let hundredths = match value.as_str() {

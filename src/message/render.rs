@@ -115,7 +115,7 @@ pub(super) fn fill(tera: &Tera, key: &str, context: &Context, buffer: &mut Vec<u
     Ok(std::str::from_utf8(buffer).map_err(Error::message)?.to_owned())
 }
 
-/// Why a row has no message, where tera cannot fill the text of that name.
+/// The reason why a row has no message, if tera cannot render the text of that name.
 fn invalid(error: &Error, name: &str, messages: &Messages) -> Invalid {
     invalid_in(error, name, (&messages.metered, &messages.cells))
 }
@@ -136,7 +136,7 @@ pub(super) fn invalid_in(error: &Error, name: &str, (metered, cells): (&MeteredT
     }))
 }
 
-/// The problem of a text that cannot be filled.
+/// The problem of a text that cannot be rendered.
 pub(super) fn failing(
     kind: &tera::ErrorKind,
     text: &Text,

@@ -1,4 +1,4 @@
-//! What is wrong with the grammar of a text, in words for its author: tera speaks to programmers.
+//! Explanations of grammar errors in texts, for authors: the messages of tera are for programmers.
 
 use std::ops::Range;
 

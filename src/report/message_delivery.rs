@@ -104,7 +104,7 @@ impl<'r> Evidence<'r> {
 }
 
 impl MessageDelivery {
-    /// The delivery that these receipts of one message prove; nothing if they prove none. `sent` are the times at which the
+    /// The delivery that these receipts of one message prove, if any. `sent` are the times at which the
     /// message was sent, the earliest first: it was repeated if an earlier request had no answer.
     pub(super) fn of<'r>(
         receipts: impl Iterator<Item = &'r KeptReceipt>,

@@ -91,7 +91,7 @@ impl RowRecord {
         self.told.as_ref().and_then(|told| told.delivery.as_ref())
     }
 
-    /// The channel that its message counts for: the one that delivered it, else the one that was reported last, else the only
+    /// The channel that its message counts for: the one that delivered it, or the one that was reported last, or the only
     /// one.
     #[must_use]
     pub fn channel(&self) -> Option<Channel> {

@@ -101,8 +101,8 @@ impl<'a> RunResults<'a> {
         &self.newest().frozen
     }
 
-    /// Writes them to a file as CSV, unless it tells of messages that the ledger does not know of. The results of another run
-    /// that are there are kept, and their new place is returned.
+    /// Writes them to a file as CSV, unless that file has messages that the ledger does not know. The results of another run
+    /// in that file are kept, and their new path is returned.
     ///
     /// # Errors
     /// When the ledger or the recipients cannot be read, or the file cannot be written, kept or replaced.

@@ -1,4 +1,4 @@
-//! What programs damage is found, and what people write in many languages is not.
+//! Damaged text is found, and ordinary text in many languages is not.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::domain::Text;
 use crate::message::masked;
 
-/// UTF-8 as a program shows it that takes it for another encoding.
+/// UTF-8 decoded in another encoding.
 fn misread_as(text: &str, encoding: &'static Encoding) -> String {
     encoding.decode_without_bom_handling(text.as_bytes()).0.into_owned()
 }
