@@ -180,7 +180,7 @@ mod tests {
                 (false, true) => EarlierFate::Sent,
                 (false, false) => EarlierFate::NotSent,
             };
-            // `Z` is a row that was sent, and whose text cannot be filled any more.
+            // `Z` is a row that was sent, and whose text can no longer be rendered.
             let text = (letter != 'Z').then(|| text(letter.to_ascii_lowercase()));
             earlier.rows.push(EarlierRow { phone: phone(1), text, fate });
         }

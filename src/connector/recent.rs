@@ -18,7 +18,7 @@ use crate::ledger::{Ledger, LedgerError, REPEAT_WINDOW, RepeatCheck, RepeatPlace
 /// What identifies a message: whom it is for, and what it says.
 ///
 /// Texts differ by their words, letters and signs. Blanks around them, and how many or which blanks and line breaks stand
-/// between words, make no other message, and neither do characters that nobody sees or two encodings of one letter. A gateway on loopback is another world.
+/// between words, do not make a different message, nor do invisible characters or another encoding of a letter. A gateway on loopback is separate.
 pub(super) fn identity(phone: Phone, content: &Content<Cow<'_, str>>, loopback: bool) -> Vec<u8> {
     let content = content.map(|text| normalize(text));
     let content = serde_json::to_string(&content).unwrap_or_default();

@@ -31,7 +31,7 @@ pub(super) enum Step {
         reason: String,
         /// How long.
         time: Duration,
-        /// What leaves then.
+        /// What leaves after the wait.
         next: AfterWait,
     },
     /// Halve the pace; the gateway may have said how long nothing should come.

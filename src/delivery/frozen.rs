@@ -28,7 +28,7 @@ pub struct FrozenInputs {
     /// The rows whose people were forgotten since, so that the copy of the list is not what it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgotten: Vec<u32>,
-    /// Whether texts and `where` see cells without the blanks around them. Runs of earlier versions see them as they stand.
+    /// Whether texts and `where` see trimmed cells. Runs of earlier versions see the original cells.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trims_cells: bool,
 }

@@ -1,4 +1,4 @@
-//! What the frozen texts of a run say to the rows of a list, as hashes: by these a row is known again in another list.
+//! Hashes of a run's frozen texts for the rows of a list, which identify a row in another list.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -12,15 +12,15 @@ use crate::finding::Finding;
 use crate::gateway::{EncodedOperation, OperationForm};
 use crate::manifest::Brief;
 
-/// Compiles what a run froze against a list.
+/// Compiles the frozen texts of a run for a list.
 ///
 /// # Errors
-/// What does not fit the list, or is wrong with it.
+/// When the texts do not fit the list, or the list has problems.
 pub fn compile_frozen<R: Read>(frozen: &FrozenInputs, list: (R, &Path)) -> Result<CompiledCampaign<R>, Vec<Finding>> {
     compile(&frozen.brief, frozen, list)
 }
 
-/// The same for all rows of the list: `where` says who is meant, and not what is said.
+/// The same for all rows of the list, without `where`, which selects recipients and does not change texts.
 ///
 /// # Errors
 /// As for [`compile_frozen`].
@@ -83,10 +83,10 @@ pub fn each_text<R: Read + Send>(
     damage.map_or(Ok(()), Err)
 }
 
-/// The hash of the text of a row; nothing if the row has no message.
+/// The hash of the text of a row. `None` if the row has no message.
 fn text_of(composer: &mut Composer<'_>, forms: &[OperationForm], record: RecordRef<'_>) -> Option<TextHash> {
     let Composed { number: Number { phone, .. }, arm, message } = composer.compose(record).ok()?;
-    // Each run gives a row another identifier, so one that no message has takes its place.
+    // Each run gives a row another identifier, so an unused one replaces it.
     let id = MessageId::new(0)?;
     Some(EncodedOperation::filled(record.row, (id, phone), &forms[arm], |place| message.text(place)).digest)
 }

@@ -20,17 +20,17 @@ pub struct Text {
     pub source: String,
 }
 
-/// The name of texts that stand in for missing ones; no key and no file has it.
+/// The name of stand-ins for missing texts; no key and no file has it.
 const STAND_IN: &str = "\0";
 
 impl Text {
-    /// A text in the place of one that is missing or wrong, so that the rest of a campaign can be checked.
+    /// A stand-in for a missing or wrong text, so that the rest of a campaign can be checked.
     #[must_use]
     pub fn stand_in() -> Self {
         Self { name: STAND_IN.to_owned(), source: "…".to_owned() }
     }
 
-    /// Whether a text of that name stands in for a missing one.
+    /// Whether that name is the name of a stand-in.
     #[must_use]
     pub fn is_stand_in(name: &str) -> bool {
         name == STAND_IN

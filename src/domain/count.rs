@@ -1,6 +1,6 @@
 //! Counts with their words, for people. Pure.
 
-/// A number with its thousands apart: `1 000 000`.
+/// A number with separated thousands: `1 000 000`.
 #[must_use]
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();

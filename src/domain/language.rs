@@ -1,10 +1,10 @@
-//! Languages of messages, and how each writes amounts and dates.
+//! Languages of messages, and their formats of amounts and dates.
 
 use serde::{Deserialize, Serialize};
 
 use super::Region;
 
-/// A language in which texts write amounts and dates.
+/// A language of amounts and dates in texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
@@ -24,7 +24,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// The codes of all languages, as campaign files have them.
+    /// The codes of all languages in campaign files.
     pub const CODES: [&'static str; 6] = ["uk", "en", "pl", "de", "fr", "ro"];
 
     /// The language of a code.
@@ -48,7 +48,7 @@ impl Language {
         }
     }
 
-    /// The language of a region whose numbers a list has; English for one with another language.
+    /// The language of a list's region; English if that language is not supported.
     #[must_use]
     pub fn of_region(region: Region) -> Self {
         match region.to_string().as_str() {
@@ -61,9 +61,9 @@ impl Language {
         }
     }
 
-    /// What stands between thousands, and before the fraction of an amount.
+    /// The separators of thousands and of the fraction.
     ///
-    /// The blank is the ordinary one: others cost an SMS of Latin letters more than half of its room.
+    /// The space is a plain one: any other would more than halve the length of an SMS in Latin letters.
     #[must_use]
     pub fn separators(self) -> (char, char) {
         match self {

@@ -12,7 +12,7 @@ pub const ENDED_EARLY: &str = "the process that sent it ended before the answer 
 /// Why a row is skipped whose run was stopped for good.
 pub const CANCELLED: &str = "cancelled";
 
-/// Why a row is skipped that its run did not send before it was replaced.
+/// The reason for a row that its run did not send before it was replaced.
 pub const REPLACED: &str = "replaced";
 
 /// Why a row is skipped whose number was cancelled in an earlier run of the same edition.
@@ -83,7 +83,7 @@ impl State {
         matches!(self, State::Delivered | State::Read)
     }
 
-    /// Whether a figure for people that has this state's name counts a message in that state: `delivered` includes `read`.
+    /// Whether the figure for people with this state's name counts a message in that state: `delivered` includes `read`.
     #[must_use]
     pub fn covers(self, state: State) -> bool {
         self == state || (self == State::Delivered && state.is_delivered())

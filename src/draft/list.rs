@@ -19,7 +19,7 @@ const GREETED_BY: [&str; 7] = ["first_name", "name", "full_name", "client", "cus
 pub struct List {
     /// Its path as it was typed.
     pub path: String,
-    /// Its sheet, and the row of its headers, as far as they were told.
+    /// Its sheet and its header row, if specified.
     pub form: ListForm,
     /// The header of the numbers.
     pub phone: String,
@@ -51,7 +51,7 @@ impl List {
     /// When it cannot be read, or no campaign can use it.
     pub fn read(path: &Path, form: &ListForm) -> Result<Self, DraftError> {
         match Self::understood(path, form) {
-            // A title above the numbers is taken for their header, and the header for a row without a number.
+            // A title above the numbers is read as their header, and the header as a row without a number.
             Ok(list) if list.invalid.is_some() && form.header_row.is_none() => {
                 match find_list(|| regular_file::open(path), path, form, None).filter(|place| place.sheet.is_none()) {
                     None => Ok(list),
@@ -131,7 +131,7 @@ fn invalid(mut reader: Reader<impl Read>, region: Option<Region>) -> Option<Inva
     invalid.map(|invalid| Invalid { of, ..invalid })
 }
 
-/// The findings with the place at which the list seems to stand, if it is another one.
+/// The findings with the probable place of the list, if it differs.
 fn with_place(mut findings: Vec<Finding>, path: &Path, form: &ListForm) -> Vec<Finding> {
     let Some(first) = findings.first_mut() else { return findings };
     let Some(place) = find_list(|| regular_file::open(path), path, form, None) else { return findings };
@@ -139,7 +139,7 @@ fn with_place(mut findings: Vec<Finding>, path: &Path, form: &ListForm) -> Vec<F
     findings
 }
 
-/// Has a finding say by which options the list is read.
+/// Adds the options that make the list readable to a finding.
 fn advise(finding: &mut Finding, place: &ListPlace) {
     let sheet = place.sheet.as_ref().map(|sheet| format!("--sheet {}", quoted(sheet)));
     let row = (place.sheet.is_none() || place.header_row > 1).then(|| format!("--header-row {}", place.header_row));

@@ -1,4 +1,4 @@
-//! Findings as the ledger, logs and notifications keep them: without the text around their place, and without phone numbers.
+//! Findings for the ledger, logs and notifications: without source excerpts, and without phone numbers.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Finding, Place, one_line, severity_word};
 
-/// How many findings are kept of one problem.
+/// How many findings of one problem are kept.
 const MOST: usize = 5;
 /// The most characters of a text that are kept.
 const LONGEST: usize = 400;
-/// The least digits of a phone number.
+/// The minimum number of digits of a phone number.
 const DIGITS: usize = 9;
 
-/// A finding without the text around its place.
+/// A finding without its source excerpt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BriefFinding {
     /// The id of its rule.
@@ -23,7 +23,7 @@ pub struct BriefFinding {
     pub severity: String,
     /// What is wrong.
     pub message: String,
-    /// The file, if it stands in one.
+    /// The file, if it has one.
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<usize>,
@@ -71,8 +71,8 @@ impl fmt::Display for BriefFinding {
     }
 }
 
-/// The beginning of a text, with `…` and the last two digits in the place of what may be a phone number: nine digits or more,
-/// with or without spaces, dashes, dots and brackets between them. Dates stay.
+/// The beginning of a text with masked phone numbers, `…` and the last two digits: nine digits or more, with or without spaces,
+/// dashes, dots and brackets between them. Dates stay.
 #[must_use]
 pub fn without_numbers(text: &str) -> String {
     let kept: String = text.chars().take(LONGEST).collect();
@@ -94,7 +94,7 @@ pub fn without_numbers(text: &str) -> String {
     shown + rest + cut
 }
 
-/// Where the digits end that a text begins with, or the date.
+/// The end of the digits, or of the date, at the beginning of a text.
 fn end_of_number(text: &str) -> usize {
     if let Some(date) = date_at(text) {
         return date;
@@ -115,7 +115,7 @@ fn end_of_number(text: &str) -> usize {
     end
 }
 
-/// Where the date ends that a text begins with: `2026-12-01`.
+/// The end of a date at the beginning of a text: `2026-12-01`.
 fn date_at(text: &str) -> Option<usize> {
     const LENGTH: usize = 10;
     let date: Date = text.get(..LENGTH)?.parse().ok()?;

@@ -68,7 +68,7 @@ fn show_one(finding: &Finding, renderer: &Renderer) -> String {
     }
     let mut text = renderer.render(&[group]);
     if !is_placed {
-        // Without an excerpt the bar between title and help joins nothing.
+        // Without an excerpt, there is nothing for the bar between title and help to connect.
         text = text.lines().filter(|line| uncoloured(line).trim() != "|").collect::<Vec<_>>().join("\n");
     }
     text.push('\n');

@@ -99,7 +99,7 @@ impl Reply {
         self.outcomes.iter().all(|outcome| matches!(outcome, Outcome::NotSent { .. }))
     }
 
-    /// How many operations nothing is proven of.
+    /// How many operations have no proven outcome.
     #[must_use]
     pub fn in_doubt(&self) -> usize {
         self.outcomes.iter().filter(|outcome| matches!(outcome, Outcome::InDoubt { .. })).count()

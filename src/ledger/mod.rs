@@ -133,7 +133,7 @@ pub trait Ledger:
     /// Keeps for these runs that they are of this campaign file.
     fn moved(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()>;
 
-    /// Keeps that the results of a run are in this file now.
+    /// Records that the results of a run are in this file now.
     fn results_moved(&self, run: RunId, results: String) -> LedgerFuture<'_, ()>;
 
     /// The runs that are wanted of those that were opened, oldest first.

@@ -23,7 +23,7 @@ pub enum Activity {
     Over,
     /// It was stopped for good: what it did not send is skipped.
     Cancelled,
-    /// Another run replaced it: what it did not send is skipped.
+    /// Another run replaced it: its unsent rows are skipped.
     Replaced,
 }
 
@@ -153,7 +153,7 @@ impl Activity {
         }
     }
 
-    /// Why a row is skipped that is not left out: its run ended before it was sent.
+    /// The reason for a row whose run ended before it was sent.
     #[must_use]
     pub fn skip_reason(self) -> &'static str {
         match self {

@@ -35,7 +35,7 @@ impl StateCounts {
         self.add(to, rows);
     }
 
-    /// Moves the planned rows to the skipped ones; tells how many they were.
+    /// Moves planned rows to the skipped ones; returns their number.
     pub fn skip_planned(&mut self) -> u64 {
         let planned = self.get(State::Planned);
         self.shift(State::Planned, State::Skipped, planned);
@@ -47,7 +47,7 @@ impl StateCounts {
         State::ALL.into_iter().map(|state| (state, self.get(state))).filter(|(_, count)| *count > 0)
     }
 
-    /// How many messages were delivered, those that were read included: the figure that people see as "delivered".
+    /// How many messages were delivered, including those that were read: the figure "delivered" for people.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         self.iter().filter(|(state, _)| State::Delivered.covers(*state)).map(|(_, count)| count).sum()

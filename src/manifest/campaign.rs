@@ -60,7 +60,7 @@ pub struct Campaign {
     pub folders: TextFolders,
     /// Where its keys and texts stand.
     pub places: Places,
-    /// What its file says wrongly; no campaign with gaps is sent.
+    /// The wrong parts of its file; a campaign with gaps is never sent.
     pub gaps: Gaps,
 }
 
@@ -84,7 +84,7 @@ pub struct Brief {
     pub columns: Vec<(String, String)>,
     /// The region of national numbers.
     pub region: Option<Region>,
-    /// The language in which texts write amounts and dates; nothing for that of the region.
+    /// The language of amounts and dates in texts. `None` for the language of the region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
     /// What becomes of a repeated number.
@@ -237,7 +237,7 @@ impl Brief {
         self.gateway == SANDBOX
     }
 
-    /// The language in which its texts write amounts and dates.
+    /// The language of amounts and dates in its texts.
     #[must_use]
     pub fn language(&self) -> Language {
         self.language.or_else(|| self.region.map(Language::of_region)).unwrap_or_default()

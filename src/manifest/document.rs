@@ -53,7 +53,7 @@ pub(super) fn load_path<T>(
         check_root(&root, kind.owner, &mut report);
         resolve(root, &mut report)
     });
-    // What a slip makes of the rest of the file is not what its author wrote.
+    // After a slip, the rest of the file does not have the meaning that its author intended.
     let slipped = report.blame_slips(value.is_some());
     LoadedFile::new(value.filter(|_| !slipped), without_secrets(&source, report.into_findings()))
 }

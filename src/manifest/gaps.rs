@@ -1,4 +1,4 @@
-//! Gaps of a campaign whose file has errors: which parts are stand-ins for what the file says wrongly.
+//! Gaps of a campaign whose file has errors: the parts that are stand-ins for wrong parts of the file.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ use super::yaml::Node;
 pub struct Gaps {
     /// Whether anything is a stand-in.
     pub any: bool,
-    /// Whether it is unknown which list is meant, or how it is written.
+    /// Whether the list or its form is unknown.
     pub list: bool,
-    /// Whether something under `recipients` is wrong, which might be why a list has no column of phone numbers.
+    /// Whether something under `recipients` is wrong, which might be why a list has no phone column.
     pub recipients: bool,
     /// Names that texts may use and that the file does not define properly.
     names: BTreeSet<String>,
@@ -22,13 +22,13 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Whether the file may have been meant to define this name for texts.
+    /// Whether the file might have been meant to define this name for texts.
     #[must_use]
     pub fn may_define(&self, name: &str) -> bool {
         self.any_name || self.names.contains(name)
     }
 
-    /// Remembers the names that wrong parts of the file may be meant to define.
+    /// Collects the names that wrong parts of the file might be meant to define.
     pub(super) fn note_names(&mut self, root: Section<'_>) {
         let recipients = root.section("recipients");
         let variants = root.value("variants").and_then(Node::entries).unwrap_or_default();

@@ -15,7 +15,7 @@ const MOST: usize = 100;
 pub struct LoadedFile<T> {
     /// The value; nothing when a finding is an error.
     pub value: Option<T>,
-    /// What could be read of a file with errors: to look for more problems, never to be used.
+    /// The readable parts of a file with errors: to find more problems, never to be used.
     pub draft: Option<T>,
     /// Every problem that was found.
     pub findings: Vec<Finding>,
@@ -51,7 +51,7 @@ impl Report {
         Self { source: source.clone(), findings: Vec::new(), root }
     }
 
-    /// Replaces the findings that slips of the keyboard cause by findings about the slips; true if there are slips.
+    /// Replaces findings caused by typing slips with findings about the slips; true if there are slips.
     ///
     /// A slip changes what its top-level key means. Other top-level keys keep their findings if the file `is_read`.
     pub(crate) fn blame_slips(&mut self, is_read: bool) -> bool {

@@ -37,14 +37,14 @@ impl<'n> Section<'n> {
         self.entry(key).map(|entry| &entry.value).filter(|value| !value.is_null())
     }
 
-    /// Whether an unknown key is there that probably means this one, which is reported as unknown.
+    /// Whether there is a misspelling of this key, which is reported as an unknown key.
     pub(crate) fn has_misspelt(&self, key: &str) -> bool {
         let entries = self.node.and_then(Node::entries).unwrap_or_default();
         let unknown = |entry: &&Entry| find(self.keys, &entry.key).is_none();
         entries.iter().filter(unknown).any(|entry| meant(&entry.key, self.keys) == Some(key))
     }
 
-    /// The keys that the table does not have.
+    /// The unknown keys.
     pub(crate) fn unknown(&self) -> impl Iterator<Item = &'n Entry> {
         let (entries, keys) = (self.node.and_then(Node::entries).unwrap_or_default(), self.keys);
         entries.iter().filter(move |entry| find(keys, &entry.key).is_none())

@@ -118,7 +118,7 @@ impl Campaign {
         self.until?.at(&self.home())
     }
 
-    /// How often its window has to open until it has sent for so long; nothing where once is enough. A run that begins at an
+    /// How often its window has to open until it has sent for so long. `None` if once is enough. A run that begins at an
     /// unknown moment counts from the beginning of the campaign's day.
     #[must_use]
     pub fn openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {
@@ -163,7 +163,7 @@ impl fmt::Display for SendingWindow {
 }
 
 impl WindowZone {
-    /// What follows the words of a window; nothing for the clocks of the campaign.
+    /// The words after those of a window; empty for the clocks of the campaign.
     fn words(&self) -> String {
         match self {
             WindowZone::Campaign => String::new(),

@@ -17,7 +17,7 @@ use crate::domain::Channel;
 use crate::ledger::State;
 use crate::quietly::quietly;
 
-/// The most rows of a sheet, with its header; further rows stand in another sheet.
+/// The most rows of a sheet, with its header; further rows go to another sheet.
 pub const MOST_ROWS: u32 = 1_048_576;
 /// The most characters of a cell, as UTF-16 counts them.
 const LONGEST: usize = 32_767;

@@ -115,7 +115,7 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// The header of the lines below, behind an empty line.
+    /// The header of the lines below, after an empty line.
     fn head(&mut self, names: [&str; 3]) -> Result<(), XlsxError> {
         self.row += 1;
         for (column, name) in (0..).zip(names) {

@@ -172,7 +172,7 @@ impl Fates {
     }
 }
 
-/// The rows of an earlier run with its texts, and what it froze; nothing if its copies are damaged.
+/// The rows of an earlier run with its texts, and its frozen inputs. `None` if its copies are damaged.
 fn earlier_rows(copies: &Copies, fates: &Fates) -> Option<(FrozenInputs, Vec<EarlierRow>)> {
     let frozen = FrozenInputs::of(copies).ok()?;
     let mut tee = Tee::new(BufReader::with_capacity(BUFFER, copies.list().ok()?), None::<Sink>);

@@ -31,7 +31,7 @@ pub struct SkippedOccurrence {
 }
 
 impl SkipRecord {
-    /// A reason with the findings behind it.
+    /// A reason with its findings.
     #[must_use]
     pub fn new(why: &str, findings: &[Finding]) -> Self {
         Self { why: without_numbers(why), findings: BriefFinding::all_of(findings) }

@@ -127,7 +127,7 @@ impl Work {
         Ok(())
     }
 
-    /// What is wrong with the file of a schedule, if that is what changed.
+    /// The findings about the file of a schedule, if that is the change.
     async fn findings_of(&self, armed: &ArmedSchedule, change: ArmedChange) -> Vec<BriefFinding> {
         match change {
             ArmedChange::Unreadable => findings_of_armed(&self.daemon.adapters, armed).await.unwrap_or_default(),

@@ -63,7 +63,7 @@ pub enum ScheduleEvent {
         schedule: String,
         /// What changed.
         change: ArmedChange,
-        /// What is wrong with its file, if that is the change.
+        /// The findings about its file, if that is the change.
         findings: Vec<BriefFinding>,
     },
     /// Nothing of a schedule fires, since a record in the ledger that it needs is damaged.
@@ -88,7 +88,7 @@ pub enum SkipReason {
     Overtaken,
     /// Nobody approved it within a day, or before the next one was due.
     Unapproved,
-    /// It is not what was armed any more; with what is wrong with its file, if that is the change.
+    /// It changed since it was activated; with the findings about its file, if that is the change.
     Changed(ArmedChange, Vec<BriefFinding>),
     /// A record in the ledger that it needs is damaged, in words.
     Damaged(String),

@@ -32,7 +32,7 @@ pub(super) async fn rows_sent(reader: &mut Connection, run: RunId) -> Result<Roa
     Ok(guard(reader, run).await?.rows())
 }
 
-/// What the guard knows of a run by its envelopes and receipts.
+/// The guard's knowledge of a run from its envelopes and receipts.
 async fn guard(reader: &mut Connection, run: RunId) -> Result<Guard, Failure> {
     let mut guard = Guard::new(events::read(&mut *reader, run).await?.into());
     let mut rows = query(WHOLE).bind(run.0).bind(1_i64).bind(i64::from(u32::MAX)).fetch(&mut *reader);

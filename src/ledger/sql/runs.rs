@@ -220,7 +220,7 @@ pub(super) async fn moved(connection: &mut Connection, runs: Vec<RunId>, file: S
     Ok(())
 }
 
-/// Keeps that the results of a run are in this file now.
+/// Records that the results of a run are in this file now.
 pub(super) async fn results_moved(connection: &mut Connection, run: RunId, results: String) -> Result<(), Failure> {
     query("UPDATE runs SET results = $1 WHERE key = $2").bind(results).bind(run.0).execute(connection).await?;
     Ok(())

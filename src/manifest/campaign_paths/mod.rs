@@ -55,11 +55,11 @@ pub(super) struct TextFolder {
     folder: Option<CampaignPath>,
 }
 
-/// A folder that is held open: a file in it stays in it, whatever takes the place of the folder meanwhile.
+/// A folder that is held open: its files stay in it, even if something else replaces the folder in the meantime.
 #[derive(Debug)]
 pub struct HeldFolder {
     path: PathBuf,
-    /// What holds it.
+    /// The open handle.
     _handle: Option<File>,
 }
 
@@ -217,17 +217,17 @@ impl CampaignPath {
         is_link.then_some("a link, and results must not follow links here")
     }
 
-    /// Whether an assistant may have named it, so that it is confined to a folder.
+    /// Whether an assistant can have named it, so that it is confined to a folder.
     #[must_use]
     pub fn is_confined(&self) -> bool {
         matches!(self.reach, Reach::Within(_))
     }
 
-    /// Holds the folder in which a confined file is written, and makes it first if that is wanted; nothing where a person
-    /// names the path.
+    /// Holds the folder in which a confined file is written, and creates it if requested. `None` if a person named the
+    /// path.
     ///
     /// # Errors
-    /// When it leads out, or cannot be opened or made.
+    /// When it leads outside, or cannot be opened or created.
     pub fn hold_folder(&self, create: bool) -> io::Result<Option<HeldFolder>> {
         let Reach::Within(folder) = &self.reach else { return Ok(None) };
         let below = self.below(folder)?.parent().unwrap_or(Path::new(""));
@@ -251,13 +251,13 @@ impl CampaignPath {
 }
 
 impl HeldFolder {
-    /// The path by which the system finds the file of that name in the folder.
+    /// The path of the file with that name in the folder.
     #[must_use]
     pub fn file(&self, name: &OsStr) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Where the folder is now.
+    /// The current path of the folder.
     #[must_use]
     pub fn place(&self) -> PathBuf {
         self.path.canonicalize().unwrap_or_else(|_| self.path.clone())

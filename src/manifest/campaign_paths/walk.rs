@@ -71,7 +71,7 @@ pub(super) fn names(folder: &Path, below: &Path) -> Vec<String> {
     names.filter(|name| !is_dots(name)).filter_map(|name| name.into_string().ok()).take(MOST_NAMES).collect()
 }
 
-/// Opens a folder below a folder, and makes it first if that is wanted. On Linux its files are found by the open folder.
+/// Opens a folder below a folder, and creates it if requested. On Linux, its files are found through the open folder.
 pub(super) fn hold(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
     let open = || {
         let opened = |here: BorrowedFd<'_>, name: &OsStr| openat(here, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());

@@ -20,7 +20,7 @@ pub(super) fn look(folder: &Path, below: &Path) -> io::Result<()> {
     real(folder, below).map(drop)
 }
 
-/// Resolves a folder below a folder, and makes it first if that is wanted.
+/// Resolves a folder below a folder, and creates it if requested.
 pub(super) fn hold(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
     if create {
         fs::create_dir_all(folder.join(below))?;

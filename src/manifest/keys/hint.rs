@@ -29,7 +29,7 @@ const SYNONYMS: [(&str, &str); 22] = [
     ("speed", "rate"),
 ];
 
-/// How the path of a channel's key begins.
+/// The beginning of the path of a channel's key.
 const CHANNEL: &str = "channels[…].";
 
 /// What to do about the unknown key `name` among `keys` in a file with the keys `root`.
@@ -83,7 +83,7 @@ pub(crate) fn meant(name: &str, keys: &'static [Key]) -> Option<&'static str> {
     prefixed(name).and_then(own).or_else(|| synonym(name, keys)).or_else(|| near(name, keys))
 }
 
-/// Whether a key that is unknown where it stands belongs under `key`, which is missing there.
+/// Whether an unknown key belongs under `key`, which is missing there.
 pub(super) fn belongs_under(name: &str, key: &Key) -> bool {
     let needs = |keys: &'static [Key]| find(keys, name).is_some_and(|key| key.mark != Mark::Optional);
     match key.shape {

@@ -1,13 +1,13 @@
-//! The map of a list's columns: names with their headers, and under `phone` one header or several.
+//! The map of a list's columns: names with their headers, and one or several headers under `phone`.
 
 use super::structure::text;
 use crate::finding::{Finding, rules};
 use crate::manifest::report::Report;
 use crate::manifest::yaml::Node;
 
-/// The name of the columns with the numbers.
+/// The name of the phone columns.
 pub(crate) const PHONE: &str = "phone";
-/// The most columns with the numbers of a recipient.
+/// The most phone columns of a list.
 pub(crate) const MOST_PHONE_COLUMNS: usize = 10;
 
 pub(super) fn columns(node: &Node, report: &mut Report) {

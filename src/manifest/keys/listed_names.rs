@@ -1,4 +1,4 @@
-//! A list in the place of a map of names, such as `variants`: the names stand in its items.
+//! Lists instead of a map of names, such as `variants`: the items contain the names.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::manifest::yaml::{Entry, Node};
 /// The key that names an item in other programs.
 const NAME: &str = "name";
 
-/// Tells a list whose items have names that must be keys, and keys that no item can have. False if an item has no name.
+/// Reports a list whose items have names that must be keys, and keys that no item can have. False if an item has no name.
 pub(super) fn listed_names(of: &Key, entry: &Entry, items: &[Node], report: &mut Report) -> bool {
     let (Shape::Map(keys), owner) = (of.shape, &entry.key) else { return false };
     let named: Option<Vec<(&str, Vec<&Entry>)>> = items.iter().map(named).collect();
@@ -50,7 +50,7 @@ fn named(item: &Node) -> Option<(&str, Vec<&Entry>)> {
     }
 }
 
-/// A key of an item as it has to be written.
+/// The correct form of an item's key.
 fn written(key: &Key, entry: &Entry) -> String {
     match (key.shape, entry.value.scalar().map(|value| value.text.trim())) {
         (Shape::Share, Some(share)) if share.bytes().all(|byte| byte.is_ascii_digit()) => {

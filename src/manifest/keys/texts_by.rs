@@ -1,4 +1,4 @@
-//! Texts that are chosen by a column, where the keys that say so are missing.
+//! Texts by a column without the keys `by` or `texts`.
 
 use super::campaign::TEXT_FILE;
 use super::structure::head;
@@ -7,7 +7,7 @@ use crate::finding::{Finding, did_you_mean, list_all, rules};
 use crate::manifest::report::Report;
 use crate::manifest::yaml::{Entry, Node};
 
-/// Tells a map of texts, such as those of languages, without `texts` and perhaps without `by`. False if it is none.
+/// Reports a map of texts, such as those of languages, without `texts` and perhaps without `by`. False if it is not one.
 pub(super) fn bare_texts(entry: &Entry, report: &mut Report) -> bool {
     let Some(texts) = texts_of(&entry.value) else { return false };
     let (owner, by) = (&entry.key, column_of(&entry.value));
@@ -30,12 +30,12 @@ pub(super) fn bare_texts(entry: &Entry, report: &mut Report) -> bool {
     true
 }
 
-/// Whether texts stand in a map themselves, where `texts` is missing.
+/// Whether a map contains texts directly, without `texts`.
 pub(crate) fn has_bare_texts(node: &Node) -> bool {
     texts_of(node).is_some()
 }
 
-/// The texts that stand in a map themselves; nothing if some of its keys may be slips of those that it can have.
+/// The texts that a map contains directly. `None` if some of its keys can be misspellings of its regular keys.
 fn texts_of(node: &Node) -> Option<Vec<&Entry>> {
     let entries = node.entries()?;
     let beside = |entry: &&Entry| matches!(entry.key.as_str(), "by" | "else");

@@ -54,7 +54,7 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// Tells that the same channels in another order carry what a pipeline cannot, once for all of it. The kind of that order.
+    /// Reports once that the same channels in another order carry these keys. Returns the kind of that order.
     fn tell_order(&mut self, carrier: Carrier, slots: &[Slot<'_>]) -> Option<OperationKind> {
         let Carrier { kind: OperationKind::Pipeline, chosen: false } = carrier else { return None };
         let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();

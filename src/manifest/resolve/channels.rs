@@ -22,14 +22,14 @@ pub(super) struct Slot<'n> {
     pub(super) section: Section<'n>,
 }
 
-/// The channel of an item of the list, also if its name is misspelt.
+/// The channel of an item of the list, even if its name is misspelt.
 fn listed<'n>(item: &'n Node, index: usize, above: &str) -> Option<Slot<'n>> {
     let ChannelItem { channel, name_span, keys } = channel_item(item).or_else(|| meant_item(item))?;
     let name = item.entries().and_then(|entries| entries.first()).map_or(channel.name(), |entry| entry.key.as_str());
     Some(Slot { path: format!("{above}channels[{index}].{name}"), channel, name_span, section: keys_of(channel, keys) })
 }
 
-/// The channel of an entry where the dashes of the list are missing.
+/// The channel of an entry of a list without dashes.
 fn without_dash<'n>(entry: &'n Entry, above: &str) -> Option<Slot<'n>> {
     let channel = Channel::from_name(&entry.key)?;
     let (path, section) = (format!("{above}channels.{}", entry.key), keys_of(channel, Some(&entry.value)));
@@ -42,9 +42,9 @@ fn keys_of(channel: Channel, keys: Option<&Node>) -> Section<'_> {
 }
 
 impl Resolver<'_> {
-    /// What the `channels` of a map say, which stands at this path, empty or with its dot; nothing if there are none.
+    /// The content of the `channels` of a map at this path, which is empty or ends with a dot. `None` if there are none.
     ///
-    /// What cannot be used is left out or has a stand-in, and is reported.
+    /// Unusable parts are omitted or replaced with a stand-in, and reported.
     pub(super) fn content(&mut self, root: Section<'_>, map: Section<'_>, above: &str) -> Option<Content<Text>> {
         let channels = map.value("channels")?;
         let (slots, complete) = match channels.items() {

@@ -16,7 +16,7 @@ impl Resolver<'_> {
         let Some(texts) =
             entry.value.get("texts").and_then(|texts| texts.value.entries()).filter(|texts| !texts.is_empty())
         else {
-            // Texts that stand beside `by` are told already.
+            // Texts beside `by` are already reported.
             if has_bare_texts(&entry.value) {
                 return None;
             }
@@ -48,7 +48,7 @@ impl Resolver<'_> {
             }
             chosen.push((word, name));
         }
-        // The texts that can be read are checked all the same.
+        // The readable texts are checked anyway.
         self.gaps.any |= !whole;
         let words = || chosen.iter().map(|(word, _)| word.as_str());
         let other = match entry
@@ -96,7 +96,7 @@ fn template(by: &str, texts: &[(String, String)], other: Option<&str>) -> String
     source
 }
 
-/// How the reason begins for which a row has no text, by the column that chooses it.
+/// The beginning of the reason for a row without a text, by the column that chooses it.
 #[must_use]
 pub fn no_text_for(by: &str) -> String {
     format!("there is no text for what stands in {by}")

@@ -74,7 +74,7 @@ impl Resolver<'_> {
                 let Some(header) = header.scalar().map(|scalar| scalar.text.trim()) else { continue };
                 if header.is_empty() {
                     let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` names no header", entry.key));
-                    self.report.at(&entry.key_span, finding.help("write the column's header as it stands in the file"));
+                    self.report.at(&entry.key_span, finding.help("write the column's header exactly as in the file"));
                 }
                 columns.push((entry.key.clone(), header.to_owned()));
             }

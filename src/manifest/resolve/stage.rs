@@ -8,7 +8,7 @@ use crate::manifest::value::Seconds;
 use crate::manifest::yaml::Entry;
 
 impl Resolver<'_> {
-    /// The stage of a channel in an operation of `kind`, with stand-ins for what is missing or wrong.
+    /// The stage of a channel in an operation of `kind`, with stand-ins for missing or wrong parts.
     pub(super) fn stage(&mut self, kind: Option<OperationKind>, slot: &Slot<'_>) -> Option<Stage<Text>> {
         let facts = slot.channel.facts();
         let form = self.form(kind, slot);
@@ -63,7 +63,7 @@ impl Resolver<'_> {
         self.text(format!("{}.{}", slot.path, field.key), entry).map(Value::Text)
     }
 
-    /// Tells the keys that are required by the operation; those that it requires for one reason together.
+    /// Reports the missing keys that the operation requires, together if the reason is the same.
     fn require(&mut self, kind: Option<OperationKind>, slot: &Slot<'_>) {
         let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
         for field in slot.channel.facts().fields {
@@ -99,7 +99,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The cards under a key, with stand-ins for what is missing or wrong.
+    /// The cards under a key, with stand-ins for missing or wrong parts.
     fn cards(&mut self, slot: &Slot<'_>, field: &Field) -> Vec<Card<Text>> {
         let cards = slot.section.value(field.key).and_then(|node| node.items()).unwrap_or_default();
         let texts = cards.iter().enumerate().map(|(index, card)| {

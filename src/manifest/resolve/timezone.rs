@@ -51,7 +51,7 @@ impl Resolver<'_> {
         None
     }
 
-    /// Whether the campaign has no `timezone`, nor one that is misspelt or stands elsewhere, which is told as an unknown key.
+    /// Whether `timezone` is missing, and is not reported as an unknown key because it is misspelt or misplaced.
     pub(super) fn lacks_timezone(&self, root: Section<'_>) -> bool {
         let is_misplaced = |finding: &Finding| {
             let place = finding.place.as_ref().filter(|_| *finding.rule == rules::UNKNOWN_KEY);

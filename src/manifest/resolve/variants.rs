@@ -13,7 +13,7 @@ use crate::manifest::yaml::Entry;
 const LONGEST: usize = 64;
 
 impl Resolver<'_> {
-    /// The variants, with stand-ins for what is missing or wrong, which is reported.
+    /// The variants, with stand-ins for missing or wrong parts, which it reports.
     pub(super) fn variants(
         &mut self,
         root: Section<'_>,
@@ -23,7 +23,7 @@ impl Resolver<'_> {
         let Some(entry) = root.entry("variants").filter(|_| root.has("variants")) else { return Vec::new() };
         let columns = self.columns.clone();
         let Some(entries) = entry.value.entries() else {
-            // What is no map has no shares, and is told as a wrong type.
+            // A value that is not a map has no shares, and is reported as a wrong type.
             self.gaps.any = true;
             return Vec::new();
         };
@@ -105,7 +105,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The share that a variant says.
+/// The share of a variant.
 fn share(entry: &Entry) -> Option<Share> {
     Section::new(Some(&entry.value), VARIANT_KEYS).parsed("share")
 }

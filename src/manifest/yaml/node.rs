@@ -97,7 +97,7 @@ impl Node {
         self.scalar().is_some_and(Scalar::is_null)
     }
 
-    /// Takes in the keys of another map that it does not have, if both are maps.
+    /// Adds the missing keys from another map, if both are maps.
     pub(crate) fn merge(&mut self, other: Node) {
         let (Content::Map(own), Content::Map(others)) = (&mut self.content, other.content) else { return };
         for entry in others {

@@ -148,7 +148,7 @@ impl<'s> Reader<'s, '_> {
             if event == Event::MappingEnd {
                 let end = end(&span, entries.last().map(|entry| &entry.value.span), &start);
                 let span = start.start..end;
-                // The text that the author meant is read as one, so that its own mistakes are found at once.
+                // The intended text is read as text, so that its own mistakes are found at once.
                 let content = match self.report.source.text().get(span.clone()).filter(|_| is_template) {
                     Some(text) => Content::Scalar(Scalar { text: text.to_owned(), style: Style::Plain }),
                     None => Content::Map(entries),
@@ -170,7 +170,7 @@ impl<'s> Reader<'s, '_> {
                     }
                 };
                 self.report.at(&key.span, finding.help(help));
-                // What stands under the second one is checked too.
+                // The content of the second one is checked too.
                 if let Some(first) = entries.iter_mut().find(|entry| entry.key == name) {
                     first.value.merge(value);
                 }

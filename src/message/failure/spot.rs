@@ -104,7 +104,7 @@ impl<'s> Spot<'s> {
         &self.tokens[start..end]
     }
 
-    /// The value at the place, or the nearest one before it in its tag: a filter is named behind its value.
+    /// The value at the place, or the nearest one before it in its tag: the name of a filter follows its value.
     pub(super) fn subject(&self) -> Subject<'s> {
         self.subject_in(self.inner()).or_else(|| self.last_subject(self.before())).unwrap_or_else(|| {
             let written = self.written();

@@ -77,7 +77,7 @@ struct ScheduleLine {
     problem: Option<String>,
     /// When the last occurrence was skipped, if it was.
     skipped: Option<String>,
-    /// Why it was skipped, or what is wrong with the file, in English.
+    /// Why it was skipped, or the findings about the file, in English.
     why: Vec<String>,
     next: Option<String>,
 }

@@ -171,7 +171,7 @@ impl Look {
         self.words().moment(&at.to_zoned(self.zone.clone()))
     }
 
-    /// A moment on the clock of a run, with the zone if that is not the one of the page.
+    /// A moment in the time zone of a run, with the zone if it differs from that of the page.
     pub(super) fn moment_on(&self, zone: &TimeZone, at: Timestamp) -> String {
         if zone_name(zone) == zone_name(&self.zone) {
             return self.moment(at);

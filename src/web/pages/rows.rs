@@ -26,7 +26,7 @@ const FOUND: usize = 200;
 struct View {
     name: String,
     path: String,
-    /// The state whose rows they are, those that were read among the delivered; nothing for all.
+    /// The state of the rows, with read ones among the delivered. `None` for all rows.
     state: Option<&'static str>,
     states: Vec<StateLink>,
     rows: Vec<RowLine>,

@@ -1,4 +1,4 @@
-//! The time zones of runs: pages show the times of a run on the clock of its campaign.
+//! Time zones of runs: pages show the times of a run in the zone of its campaign.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

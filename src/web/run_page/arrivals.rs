@@ -1,4 +1,4 @@
-//! Deliveries over time, falls from channel to channel, and for each channel readings and delivery times.
+//! Deliveries over time, fallbacks between channels, and readings and delivery times for each channel.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -179,8 +179,8 @@ fn times_view(words: &Words, channel: Option<Channel>, figure: &ChannelFigure) -
     TimesView { channel: channel_word(words, channel), said, bars: bars(spans(words, times), None) }
 }
 
-/// A bar for each span of time in which messages were delivered, and for the spans between them. A bar has only the messages of
-/// its own span, as its label says.
+/// A bar for each range of delivery times, including empty ranges between others. Each bar counts only the messages of its own
+/// range, which is its label.
 fn spans(words: &Words, times: &DeliveryTimes) -> Vec<Bar> {
     let all: Vec<(Option<u64>, u64)> = times.each_span().collect();
     let any = |(_, messages): &(Option<u64>, u64)| *messages > 0;
@@ -200,7 +200,7 @@ fn spans(words: &Words, times: &DeliveryTimes) -> Vec<Bar> {
     (first..=last).map(bar).collect()
 }
 
-/// A number of messages in words; nothing for none.
+/// A number of messages in words; empty for 0.
 fn if_any(messages: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
     (messages > 0).then(|| in_words(messages))
 }
