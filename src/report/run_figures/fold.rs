@@ -13,7 +13,7 @@ pub(in crate::report) struct Fold<'f> {
     left_out: &'f LeftOut,
     /// The rows that have a record.
     attempted: RoaringBitmap,
-    /// The reason for rows that the run skips later than at its start.
+    /// The reason for skipped rows that are not in `left_out`.
     skip_reason: &'static str,
 }
 
