@@ -1,6 +1,6 @@
 //! Texts that fail with the cells of rows: which column, which rows, where in the author's file, and what to write.
 
-use crate::support::{campaign, phone};
+use crate::support::{Gateway, campaign, phone};
 
 /// A list with text under `discount`, two rows of which are empty or no number.
 fn list() -> String {
@@ -63,6 +63,40 @@ fn number_that_a_text_sets_or_counts_may_be_compared() {
         let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
         assert!(told.stdout.contains("Olena!"), "{condition}: {}", told.told());
     }
+}
+
+#[test]
+fn number_that_another_text_sets_may_be_compared() {
+    let list = format!("phone,name,discount\n{},Olena,5\n{},Taras,7\n", phone(2), phone(3));
+    let channel = "  - sms: { signature: OlenaCo, message: { file: sale.txt } }";
+    let sale = campaign().with_list(&list).channels(channel).write();
+    sale.write("sale.txt", "{% set discount = discount | int %}{% include 'shared.txt' %}");
+    sale.write("shared.txt", "{% if discount > 6 %}{{ name }}{% else %}friend{% endif %}!");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("friend!").says("Taras!");
+}
+
+#[test]
+fn advice_for_a_comparison_filters_empty_cells_in_where() {
+    let gateway = Gateway::accepting();
+    let list = format!("phone,points\n{},5\n{},\n{},1\n", phone(2), phone(3), phone(4));
+    let draft = |condition: &str| campaign().with_list(&list).recipients(condition).through(&gateway);
+    let channel = "  - sms: { signature: OlenaCo, message: Hello }";
+    let sale = draft("where: \"points > 3\"").channels(channel).write();
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("points != '' and points | int > 3");
+    let sale = draft("where: \"points != '' and points | int > 3\"").channels(channel).write();
+    sale.run(&[]).exits(0);
+    assert_eq!(sale.results().states(), ["accepted", "skipped", "skipped"]);
+}
+
+#[test]
+fn unmatched_cell_is_not_blamed_for_invalid_numbers() {
+    let list = format!("phone,language\n{},de\n12,uk\n13,uk\n", phone(2));
+    let channel = "  - sms: { signature: OlenaCo, message: { by: language, texts: { uk: uk.txt, en: en.txt } } }";
+    let sale = campaign().with_list(&list).channels(channel).recipients("max_invalid: 90%").write();
+    sale.write("uk.txt", "Hi");
+    sale.write("en.txt", "Hi");
+    let told = sale.campaign(&["check", "sale.yaml"]);
+    assert!(!told.stderr.contains("no-text-chosen"), "{}", told.told());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Answer, Folder, Gateway, Results, accepted, campaign, phone, rejected};
+use crate::support::{Answer, Folder, Gateway, Results, accepted, campaign, in_files, phone, rejected};
 
 /// These columns of the results, row by row.
 fn columns<const N: usize>(results: &Results, names: [&str; N]) -> Vec<[String; N]> {
@@ -61,6 +61,39 @@ fn skipped_row_has_the_identifiers_of_the_message_it_refers_to() {
     let rows = told["rows"].as_array().expect("rows");
     assert_eq!(rows.iter().map(|row| row["message_run"].as_str().unwrap()).collect::<Vec<_>>(), runs);
     assert_eq!(rows[0]["msg_id"], Value::from(before[0][1].clone()));
+}
+
+#[test]
+fn skipped_row_of_a_second_phone_column_has_its_message() {
+    let gateway = Gateway::accepting();
+    let list = format!("mobile,home\n,{}\n", phone(2));
+    let draft =
+        |list: &str| campaign().with_list(list).recipients("columns: { phone: [mobile, home] }").through(&gateway);
+    let channel = "  - sms: { signature: OlenaCo, message: Hello }";
+    let sale = draft(&list).channels(channel).write();
+    sale.run(&[]).exits(0);
+    draft(&format!("{list}{},\n", phone(3))).channels(channel).rewrite(&sale);
+    sale.run(&[]).exits(0);
+    let runs = columns(&sale.results(), ["reason", "message_run"]);
+    assert_eq!(runs, [["already sent", "sale@1"], ["", "sale@2"]]);
+}
+
+#[test]
+fn results_are_written_if_copies_of_an_earlier_run_are_lost() {
+    let _files = in_files();
+    let gateway = Gateway::accepting();
+    let list = |rows: &[usize]| -> String {
+        let rows = rows.iter().map(|row| format!("{},Person {row}\n", phone(*row)));
+        format!("phone,name\n{}", rows.collect::<String>())
+    };
+    let draft = |rows: &[usize]| campaign().with_list(&list(rows)).recipients("duplicates: allow").through(&gateway);
+    let sale = draft(&[2, 3]).write();
+    sale.run(&[]).exits(0);
+    fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");
+    draft(&[2, 3, 4]).rewrite(&sale);
+    sale.run(&[]).exits(0);
+    assert_eq!(sale.results().states(), ["skipped", "skipped", "accepted"]);
+    assert_eq!(gateway.phones().len(), 3);
 }
 
 #[test]
