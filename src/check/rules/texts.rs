@@ -11,7 +11,7 @@ use crate::check::prepare::finding;
 use crate::domain::{Content, Stage, Text};
 use crate::finding::Finding;
 use crate::manifest::{Campaign, Variant};
-use crate::message::{Table, TextProblem};
+use crate::message::{Table, TextProblem, defined_names};
 
 /// The rules that judge the words of a single text.
 const OF_WORDS: [fn(&Text) -> Vec<TextProblem>; 10] = [
