@@ -68,7 +68,7 @@ impl Resolver<'_> {
         let (text, span) = section.typed("ends")?;
         let read = Date::strptime("%Y-%m-%d", text);
         if read.is_err() {
-            let finding = Finding::new(&rules::SCHEDULE, format!("`ends: {text}` is no date that there is"));
+            let finding = Finding::new(&rules::SCHEDULE, format!("`ends: {text}` is not an existing date"));
             let form = "write the last day on which it runs, as in `2027-01-01`";
             self.report.at(span, finding.help(help_for_misordered(text).unwrap_or_else(|| form.to_owned())));
         }
