@@ -100,7 +100,7 @@ fn dates_that_are_skipped_or_late_are_warnings() {
     for (schedule, delivery, rule, words) in [
         ("every: day 10:00", vec![until.as_str()], "skipped-occurrences", "nothing is sent from"),
         ("every: day 10:00", vec![weekdays, "until: 12h"], "skipped-occurrences", "nothing is sent on S"),
-        ("cron: 0 10 * * *", vec![weekdays, "until: 12h"], "skipped-occurrences", "more dates; of the first"),
+        ("cron: 0 10 * * *", vec![weekdays, "until: 12h"], "skipped-occurrences", "more dates; on the first date"),
         ("every: day 10:00", vec!["per_day: 1"], "skipped-occurrences", "is still being sent, until about"),
         ("cron: 0 * * * *", vec!["rate: 1/h"], "skipped-occurrences", "is still being sent, until about"),
         (&at, vec![&until], "skipped-occurrences", "arrives as late as"),
