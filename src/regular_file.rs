@@ -41,7 +41,7 @@ pub(crate) fn checked(file: File) -> io::Result<File> {
         return Ok(file);
     }
     let what = named(kind);
-    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, and has to be a regular file")))
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a regular file")))
 }
 
 /// The same error; one that tells of handles and not of the file is remembered, and says where they are counted.
@@ -117,7 +117,7 @@ mod tests {
             [(pipe.as_path(), "a pipe"), (Path::new("/dev/zero"), "a device"), (folder.path(), "a folder")]
         {
             let refusal = open(path).unwrap_err();
-            assert_eq!(refusal.to_string(), format!("it is {what}, and has to be a regular file"));
+            assert_eq!(refusal.to_string(), format!("it is {what}, not a regular file"));
         }
     }
 }

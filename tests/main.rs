@@ -18,6 +18,7 @@ mod examples;
 mod figures;
 mod house;
 mod inputs;
+mod looks;
 mod mistakes;
 mod once;
 mod opt_outs;

@@ -169,7 +169,7 @@ fn who_opts_out_in_a_rehearsal_is_counted_and_put_on_no_list() {
     folder.write("scenario.yaml", stop);
     let told = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(0).json();
     assert_eq!((&told["counts"], &told["opted_out"]), (&json!({ "read": 50 }), &json!(50)));
-    folder.run(&["--scenario", "scenario.yaml"]).exits(0).says("50 people opted out; after a live run");
+    folder.run(&["--scenario", "scenario.yaml"]).exits(0).says("50 recipients opted out; after a live run");
     assert_eq!(folder.campaign(&["suppress", "list", "--json"]).json_list(), json!([]));
     assert_eq!(Results::parse(&folder.campaign(&["replies", "sale"]).exits(0).stdout).rows.len(), 50);
 }

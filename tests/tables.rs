@@ -36,7 +36,7 @@ fn each_message_says_what_the_table_has_for_its_row() {
 fn who_is_in_no_row_of_the_table_gets_nothing_unless_the_text_says_what_else() {
     let gateway = Gateway::accepting();
     let sale = with_stores(shoppers(&["Lviv", "Odesa"], "Come to {{ stores[city].address }}"), &gateway);
-    let reason = "`stores[city]` has no value: the table has no row for this key";
+    let reason = "`stores[city]` has no value because the table has no row for this key";
     sale.campaign(&["check", "sale.yaml"]).exits(0).says(reason).says("row 3");
     sale.run(&[]).exits(3);
     assert_eq!(sale.results().states(), ["accepted", "invalid"]);
@@ -80,7 +80,7 @@ fn what_is_wrong_with_a_table_or_its_use_is_told_before_anything_is_sent() {
     let cases = [
         (STORES.replace("City", "Town"), "it has no column `City`; it has `Town`, `address` and `hours`"),
         (STORES.replace("Lviv", "Kyiv"), "row 3 repeats the `City` of an earlier row"),
-        (STORES.replace("Lviv", " "), "its row 3 has nothing under `City`"),
+        (STORES.replace("Lviv", " "), "its row 3 has no value under `City`"),
         (STORES.replace("hours", "address"), "more than one column `address`"),
         (STORES.replace("address", "street"), "the table `stores` has no column `address`"),
         (String::new(), "the table `stores` cannot be used"),
@@ -99,11 +99,11 @@ fn what_is_wrong_with_a_table_or_its_use_is_told_before_anything_is_sent() {
         sale.run(&[]).exits(2);
     }
     for (data, expected) in [
-        ("data: { city: { file: stores.csv, key: City } }", "`city` means more than one thing here"),
+        ("data: { city: { file: stores.csv, key: City } }", "`city` is ambiguous here"),
         ("data: { stores: { file: stores.csv } }", "`stores` needs `key`"),
         ("data: { stores: stores.csv }", "write `stores: { file: stores.csv }`"),
-        ("data: { stores: { file: \"{{ today }}.csv\", key: City } }", "a table has one file, whatever the day"),
-        ("data: { row: { file: stores.csv, key: City } }", "`row` already means something"),
+        ("data: { stores: { file: \"{{ today }}.csv\", key: City } }", "cannot contain the date"),
+        ("data: { row: { file: stores.csv, key: City } }", "`row` is a built-in name"),
     ] {
         let sale = with_stores(
             campaign()

@@ -146,14 +146,14 @@ fn outcome_tells_each_variant_against_who_was_held_out() {
 fn shares_and_names_that_cannot_be_are_refused_where_they_stand() {
     let gateway = Gateway::accepting();
     let cases = [
-        ("variants: { a: { share: 50% }, b: { share: 40% } }", "make 90%, not 100%"),
-        ("variants: { a: { share: 100% } }\nholdout: 10%", "with `holdout` make 110%"),
+        ("variants: { a: { share: 50% }, b: { share: 40% } }", "add up to 90%, not 100%"),
+        ("variants: { a: { share: 100% } }\nholdout: 10%", "with `holdout` add up to 110%"),
         ("variants: { a: { share: half } }", "must be a percentage"),
-        ("variants: { \"a b\": { share: 100% } }", "cannot be the name of a variant"),
+        ("variants: { \"a b\": { share: 100% } }", "is not a valid name for a variant"),
         ("variants: { a: { share: 100%, text: x } }", "unknown key `text`"),
-        ("variants: { a: { share: 100% } }\nvars: { variant: x }", "`variant` is the name of the variant"),
+        ("variants: { a: { share: 100% } }\nvars: { variant: x }", "`variant` is the recipient's variant"),
         ("variants: { a: { share: 100%, channels: [hlr] } }", "`hlr` cannot be a variant of a message"),
-        ("holdout: 100%", "nobody would get a message"),
+        ("holdout: 100%", "no messages are sent"),
         ("holdout: { group: x }", "`holdout` needs `share`"),
     ];
     for (lines, said) in cases {
@@ -183,7 +183,7 @@ fn what_is_wrong_with_the_channels_of_a_variant_is_told_at_the_variant() {
     let variant = "{ share: 50%, channels: [ { viber: { signature: OlenaCo, message: Hello } }, { sms: { signature: OlenaCo, message: Hello } } ] }";
     let sale = campaign().to(4).top(&format!("variants: {{ a: {{ share: 50% }}, b: {variant} }}")).write();
     let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    told.says("`viber` has no `lifetime`, so sms follows up to two days later")
+    told.says("`viber` has no `lifetime`, so sms is tried up to two days later")
         .says("sale.yaml:2:")
-        .says("by channel: sms 1 · viber 3, then sms at most 3");
+        .says("    sms       1, 1 part each\n    viber     3\n    sms       3 at most, 1 part each\n");
 }

@@ -86,7 +86,7 @@ fn results_for_excel_are_a_workbook_with_a_summary() {
     assert_eq!(beside(&self::summary(&sale, "results/sale.people.excel.xlsx"), "rejected"), "1");
     // It is a list again.
     sale.replace("sale.yaml", "file: sale.csv", "file: results/sale.excel.xlsx");
-    sale.campaign(&["check", "sale.yaml"]).exits(0).says("the sheet `Results`, one of 3");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("sheet `Results`, one of 3");
 }
 
 #[test]

@@ -218,32 +218,33 @@ fn title_at(line: &HeaderLine, column: usize) -> Finding {
     if without_numbers(header) != *header {
         return no_header(line, column);
     }
-    let message = format!("the first row is a title, `{header}`, so the columns have no names");
+    let message = format!("the first row is a title, `{header}`, not column headers");
     let finding = Finding::new(&rules::RECIPIENTS_NO_HEADER, message).at(line.place(column));
-    finding.help("delete what stands above the row that names the columns")
+    finding.help("delete the rows above the header")
 }
 
 fn no_header(line: &HeaderLine, column: usize) -> Finding {
-    Finding::new(&rules::RECIPIENTS_NO_HEADER, "the first row holds a phone number, so the columns have no names")
+    Finding::new(&rules::RECIPIENTS_NO_HEADER, "the first row contains a phone number instead of column headers")
         .at(line.place(column))
-        .help("put a row before it that names the columns, for example `phone,first_name`")
+        .help("add a header row above it, for example `phone,first_name`")
 }
 
 fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
-    let message = format!("the campaign says `columns: {{ {name}: {header} }}`, but no column is headed `{header}`");
+    let message =
+        format!("the campaign contains `columns: {{ {name}: {header} }}`, but the list has no column `{header}`");
     let shown: Vec<String> = line.headers.iter().map(|header| without_numbers(header)).collect();
     let known = shown.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
         _ if let Some(meant) = lettered(line, header).map(without_numbers) => format!(
-            "`{header}` looks like the letter of a spreadsheet column: write the column's header, `{name}: {meant:?}`; this \
+            "`{header}` looks like a spreadsheet column letter; write the column's header, `{name}: {meant:?}`; this \
              list has {}",
             list_all(known)
         ),
         Some(near) => format!("did you mean `{near}`? Write `{name}: {near:?}` in the campaign"),
         None if known.clone().any(|known| known == name) && is_variable(header) => {
-            format!("the name for texts stands before the header: write `{header}: {name:?}` in the campaign")
+            format!("the name for templates comes before the header; write `{header}: {name:?}` in the campaign")
         }
-        None => format!("this list has {}; write the one that is meant in the campaign", list_all(known)),
+        None => format!("this list has {}; use one of these headers in the campaign", list_all(known)),
     };
     Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().all())).help(help)
 }
@@ -259,9 +260,9 @@ fn lettered<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str> {
 
 fn doubtful_header(line: &HeaderLine, name: &str, header: &str, columns: &[usize]) -> Finding {
     let headers = list(columns.iter().map(|&column| line.headers[column].as_str()));
-    let message = format!("`columns` calls `{name}` what is headed `{header}`, which may be {headers}");
+    let message = format!("`columns` gives the name `{name}` to `{header}`, but this header could be {headers}");
     let finding = Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.place(columns[0]));
-    finding.help("write the header exactly as it stands in the list")
+    finding.help("write the header exactly as in the list")
 }
 
 /// A phone column that is listed twice.
@@ -272,8 +273,8 @@ fn listed_twice(line: &HeaderLine, column: usize) -> Finding {
 
 fn two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> Finding {
     let [first, second] = names;
-    let message = format!("`columns` calls `{}` both `{first}` and `{second}`", line.headers[column]);
-    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.place(column)).help("give it one name")
+    let message = format!("`columns` gives `{}` two names, `{first}` and `{second}`", line.headers[column]);
+    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.place(column)).help("keep one of the names")
 }
 
 /// The columns that have the name of an earlier one; of very many the first ones.
@@ -288,38 +289,40 @@ fn same_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = shown.collect();
     if let (Some(last), Some(more @ 1..)) = (findings.last_mut(), repeated.len().checked_sub(MOST_SHOWN)) {
         let (columns, have) = (plural(more as u64, "more column"), one_or(more as u64, "has", "have"));
-        last.message.push_str(&format!("; {columns} {have} the name of an earlier one"));
+        last.message.push_str(&format!("; {columns} {have} the same name as an earlier column"));
     }
     findings
 }
 
 fn same_name(line: &HeaderLine, name: &str, columns: [usize; 2]) -> Finding {
     let [first, second] = columns;
-    let message = format!("columns {} and {} are both called `{name}`", first + 1, second + 1);
+    let message = format!("columns {} and {} are both named `{name}`", first + 1, second + 1);
     let help = if line.headers[first] == line.headers[second] {
-        "rename one of them: write another header in the file".to_owned()
+        "rename one of the two columns in the file".to_owned()
     } else {
         let other = if line.headers[first] == name { first } else { second };
-        format!("give the other one a name of its own: `columns: {{ other_{name}: {:?} }}`", line.headers[other])
+        format!("give the other column a different name: `columns: {{ other_{name}: {:?} }}`", line.headers[other])
     };
     Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.place(second)).help(help)
 }
 
 fn no_phone(line: &HeaderLine, sample: &Chunk, region: Option<Region>) -> Finding {
-    let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, format!("no column is called `{PHONE}`"));
+    let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, format!("no column is named `{PHONE}`"));
     match evidence::phone_column(sample, &line.headers, region) {
         Some(found) => {
             let header = &line.headers[found.column];
             let region = found.region.map_or_else(String::new, |region| format!(" and `region: {region}`"));
             let others = evidence::other_phone_columns(sample, line.headers.len(), found);
-            let others: String = others.iter().map(|other| format!(", others in `{}`", line.headers[*other])).collect();
+            let others: String =
+                others.iter().map(|other| format!("; `{}` contains more", line.headers[*other])).collect();
             finding.at(line.place(found.column)).help(format!(
-                "numbers stand in `{header}`{others}: write `columns: {{ {PHONE}: {header:?} }}`{region} under `recipients`"
+                "`{header}` contains phone numbers{others}; write `columns: {{ {PHONE}: {header:?} }}`{region} \
+                 under `recipients`"
             ))
         }
-        None => finding
-            .at(line.spot().place(line.spot().all()))
-            .help(format!("write `columns: {{ {PHONE}: \"…\" }}` under `recipients` with the header of the numbers")),
+        None => finding.at(line.spot().place(line.spot().all())).help(format!(
+            "write `columns: {{ {PHONE}: \"…\" }}` under `recipients`, with the header of the phone column"
+        )),
     }
 }
 
@@ -331,10 +334,10 @@ fn wrong_phone(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<R
     }
     let header = &line.headers[phone];
     let message = match tally.valid {
-        0 if tally.filled == 1 => format!("the first cell in `{header}` is not a phone number"),
-        0 => format!("none of the first {} cells in `{header}` is a phone number", tally.filled),
-        1 => format!("of the first {} cells in `{header}` only 1 is a phone number", tally.filled),
-        valid => format!("of the first {} cells in `{header}` only {valid} are phone numbers", tally.filled),
+        0 if tally.filled == 1 => format!("the first cell in `{header}` does not contain a phone number"),
+        0 => format!("none of the first {} cells in `{header}` contains a phone number", tally.filled),
+        1 => format!("only 1 of the first {} cells in `{header}` contains a phone number", tally.filled),
+        valid => format!("only {valid} of the first {} cells in `{header}` contain phone numbers", tally.filled),
     };
     let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, message).at(line.place(phone));
     if region.is_none()
@@ -342,13 +345,14 @@ fn wrong_phone(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<R
         && let Some(home) = evidence::region_of(sample, phone)
     {
         return Some(finding.help(format!(
-            "they lack their country's code: write `region: {home}` under `recipients`, or `+` and the code in the file"
+            "the numbers have no country code; write `region: {home}` under `recipients`, or add `+` and the code in \
+             the file"
         )));
     }
     let found = evidence::phone_column(sample, &line.headers, region).filter(|found| found.column != phone)?;
     let other = &line.headers[found.column];
-    Some(
-        finding
-            .help(format!("numbers stand in `{other}`: write `columns: {{ {PHONE}: {other:?} }}` under `recipients`")),
-    )
+    Some(finding.help(format!(
+        "`{other}` contains phone numbers; write `columns: {{ {PHONE}: {other:?} }}` under \
+                `recipients`"
+    )))
 }

@@ -23,7 +23,7 @@ pub fn without_people<R: Read>(
 ) -> io::Result<()> {
     let mut records = Records::open(open()?, file).map_err(|finding| unreadable(&finding.message))?;
     let phone = columns::name(records.header(), settings).phone();
-    let phone = phone.ok_or_else(|| unreadable("it has no column of numbers"))?;
+    let phone = phone.ok_or_else(|| unreadable("it has no phone column"))?;
     let (columns, delimiter) = (records.header().headers.len(), records.header().delimiter.byte());
     let mut cells = vec![delimiter; columns.saturating_sub(1)];
     cells.splice(phone..phone, FORGOTTEN.bytes());

@@ -99,14 +99,16 @@ impl ListPlace {
     #[must_use]
     pub fn title(&self, rule: &'static Rule, read: Option<&str>) -> Finding {
         let read = read.map_or_else(|| "the first row".to_owned(), |read| format!("`{read}`"));
-        let message =
-            format!("{read} looks like a title: the numbers stand under `{}` in row {}", self.phone, self.header_row);
+        let message = format!(
+            "{read} looks like a title; the phone numbers are under `{}` in row {}",
+            self.phone, self.header_row
+        );
         Finding::new(rule, message)
     }
 
     /// Adds the probable place of the list and the remedy to a finding about columns.
     pub fn advise(&self, finding: &mut Finding, remedy: &str) {
-        let otherwise = self.read_sheet.as_ref().map(|read| format!("; without it, the sheet `{read}` is read"));
+        let otherwise = self.read_sheet.as_ref().map(|read| format!("; otherwise, the sheet `{read}` is used"));
         let advice = format!("{}: {remedy}{}", self.words(), otherwise.unwrap_or_default());
         // Advice about titles stays valid.
         finding.help = Some(match finding.help.take() {
@@ -127,9 +129,9 @@ impl ListPlace {
 
     fn words(&self) -> String {
         match (&self.sheet, self.header_row) {
-            (None, row) => format!("row {row} looks like the headers of the list"),
+            (None, row) => format!("row {row} looks like the header of the list"),
             (Some(sheet), 1) => format!("the sheet `{sheet}` looks like the list"),
-            (Some(sheet), row) => format!("the sheet `{sheet}` looks like the list, with its headers in row {row}"),
+            (Some(sheet), row) => format!("the sheet `{sheet}` looks like the list, with its header in row {row}"),
         }
     }
 }

@@ -265,7 +265,11 @@ mod tests {
             ("\u{1}0501234567", "`\\u{1}`"),
         ] {
             let problem = read(text, "UA").unwrap_err();
-            assert_eq!(problem.to_string(), format!("a sign that no phone number has: {named}"), "{text:?}");
+            assert_eq!(
+                problem.to_string(),
+                format!("a character that a phone number cannot contain: {named}"),
+                "{text:?}"
+            );
             assert_eq!(PhoneProblem::of_reason(&problem.to_string()), Some(PhoneProblem::Symbols));
         }
         assert_eq!(PhoneProblem::of_reason(&PhoneProblem::Rounded.to_string()), Some(PhoneProblem::Rounded));

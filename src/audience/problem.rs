@@ -18,13 +18,13 @@ pub enum PhoneProblem {
     #[error("letters instead of a phone number")]
     Letters,
     /// Words stand before the number.
-    #[error("words beside the number; give the number a column of its own")]
+    #[error("text next to the number; put the number in its own column")]
     Words,
     /// The row has the headers of the list again.
     #[error("the row repeats the header; delete it")]
     Header,
     /// Signs that belong to no number stand in the cell.
-    #[error("signs that no phone number has")]
+    #[error("characters that a phone number cannot contain")]
     Symbols,
     /// The cell contains this sign, which phone numbers do not have.
     #[error("{}{}", SIGN, shown(*.0))]
@@ -36,26 +36,26 @@ pub enum PhoneProblem {
     #[error("too long for a phone number")]
     TooLong,
     /// The number is national, and no region is known.
-    #[error("a number without its country's code; write it with `+`, or set `region`")]
+    #[error("no country code; write the number with `+`, or set `region`")]
     National,
     /// Its country has numbers of other lengths.
-    #[error("not as many digits as a number of its country has")]
+    #[error("wrong number of digits for its country")]
     Length,
     /// No country has the number's code.
-    #[error("begins with the code of no country")]
+    #[error("unknown country code")]
     Country,
     /// The country has no such number.
     #[error("not a valid number in its country")]
     Unassigned,
     /// It is one number with its country's code, and another one without.
     #[error(
-        "one number if it begins with its country's code, and another one if it does not; write it with `+`, or as it is dialled in its country"
+        "ambiguous, because the digits are a valid number both with and without a country code; write it with `+`, or in national format"
     )]
     Ambiguous,
 }
 
 /// The beginning of the reason that names a sign.
-const SIGN: &str = "a sign that no phone number has: ";
+const SIGN: &str = "a character that a phone number cannot contain: ";
 
 /// A sign with its code point, unless it is easy to type. For a sign that cannot be displayed, only the code point.
 fn shown(sign: char) -> String {

@@ -158,9 +158,14 @@ mod tests {
             (swapped, &[("mobile", "Tel")], "recipients-unknown-column", "write `Tel: \"mobile\"` in the campaign"),
             (national, &[], "recipients-phone-column", "`region: UA`"),
             (swapped, &[], "recipients-phone-column", "`columns: { phone: \"mobile\" }`"),
-            ("phone,a,a\n1,2,3\n", &[], "recipients-duplicate-column", "another header"),
+            ("phone,a,a\n1,2,3\n", &[], "recipients-duplicate-column", "rename one of the two columns"),
             (swapped, &[("phone", "mobile")], "recipients-duplicate-column", "`columns: { other_phone: \"phone\" }`"),
-            (list, &[("phone", "Мобільний"), ("to", "Мобільний")], "recipients-duplicate-column", "one name"),
+            (
+                list,
+                &[("phone", "Мобільний"), ("to", "Мобільний")],
+                "recipients-duplicate-column",
+                "keep one of the names",
+            ),
             ("+380501234567,Olena\n+380671234567,Ivan\n", &[], "recipients-no-header", "`phone,first_name`"),
             ("phone,name\n", &[], "recipients-empty", "add a row"),
             ("phone,name\n\n,\n", &[], "recipients-empty", "add a row"),
@@ -213,7 +218,7 @@ mod tests {
         let same = format!("phone{}\n+380501234567{}\n", ",a".repeat(99), ",".repeat(99));
         let findings = refusals(&same, &[], "");
         assert_eq!(findings.len(), 20);
-        assert!(findings[19].message.ends_with("; 78 more columns have the name of an earlier one"));
+        assert!(findings[19].message.ends_with("; 78 more columns have the same name as an earlier column"));
     }
 
     #[test]

@@ -234,7 +234,7 @@ impl RaggedRows {
     fn told(self) -> Box<Finding> {
         let Self { mut first, rows, count } = self;
         if count > 1 {
-            first.message += &format!("; {count} rows do not fit: {}", named(&rows, count));
+            first.message += &format!("; {count} rows have this problem: {}", named(&rows, count));
         }
         first
     }

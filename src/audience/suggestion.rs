@@ -53,8 +53,9 @@ impl std::fmt::Display for WrongColumn {
         match example {
             Some(example) => write!(
                 f,
-                "`{header}`: a spreadsheet has shortened {cells} of {of} numbers to such as `{example}`, and their last \
-                 digits are lost; format the column as text in the spreadsheet and export the list again"
+                "`{header}`: a spreadsheet has shortened {cells} of {of} numbers, for example to `{example}`, so \
+                 their last digits are lost; format the column as text in the spreadsheet, and export the list \
+                 again"
             ),
             None => write!(f, "`{header}`: {problem}"),
         }

@@ -107,28 +107,29 @@ pub(super) fn unreadable(file: &Path, error: &io::Error) -> Finding {
 }
 
 pub(super) fn encoding(spot: Spot<'_>, at: usize) -> Finding {
-    Finding::new(&rules::RECIPIENTS_ENCODING, format!("line {} is not text in UTF-8", spot.line_of(at)))
+    Finding::new(&rules::RECIPIENTS_ENCODING, format!("line {} is not valid UTF-8", spot.line_of(at)))
         .at(spot.place(at..at + 1))
         .help(format!(
-            "most of the file is UTF-8 and this is not: mend it there, or save the list anew as CSV in UTF-8: {SAVE_AS}"
+            "the rest of the file is valid UTF-8; correct this line, or save the list again as CSV in UTF-8: \
+             {SAVE_AS}"
         ))
 }
 
 pub(super) fn nul(spot: Spot<'_>, at: usize) -> Finding {
-    Finding::new(&rules::RECIPIENTS_NOT_CSV, format!("line {} holds a NUL, which no text has", spot.line_of(at)))
+    Finding::new(&rules::RECIPIENTS_NOT_CSV, format!("line {} contains a NUL character", spot.line_of(at)))
         .at(spot.place(at..at + 1))
-        .help("the file is damaged or no CSV; export it again")
+        .help("export the file again; it is damaged or not a CSV file")
 }
 
 pub(super) fn nothing(file: &Path) -> Finding {
     Finding::new(&rules::RECIPIENTS_EMPTY, format!("`{}` is empty", file.display()))
         .at(Spot::whole(file).place(0..0))
-        .help("its first row names the columns, and every further row is a recipient; a list of nobody has that first row, too")
+        .help("add a header row and one row per recipient; even a list without recipients needs a header row")
 }
 
 pub(super) fn nobody(header: Spot<'_>) -> Finding {
     let name = header.file.display();
-    Finding::new(&rules::RECIPIENTS_EMPTY, format!("`{name}` has a header and no recipients"))
+    Finding::new(&rules::RECIPIENTS_EMPTY, format!("`{name}` has a header but no recipients"))
         .at(header.place(header.all()))
         .help("add a row for each recipient")
 }
@@ -136,31 +137,34 @@ pub(super) fn nobody(header: Spot<'_>) -> Finding {
 pub(super) fn unclosed_quote(spot: Spot<'_>, opened: usize) -> Finding {
     let line = spot.line_of(opened);
     let message =
-        format!("the quote that opens in line {line} is not closed, so the rows behind it belong to its cell");
-    Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message)
-        .at(spot.place(opened..opened + 1))
-        .help("close it at the end of the cell; a quote that is part of the text is written twice, in a quoted cell")
+        format!("the quote that opens in line {line} is not closed, so the rows after it are part of its cell");
+    Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message).at(spot.place(opened..opened + 1)).help(
+        "close the quote at the end of the cell; if the quote is part of the text, double it and put the cell in \
+         quotes",
+    )
 }
 
 pub(super) fn swallowed_row(spot: Spot<'_>, opened: usize, swallowed: u64) -> Finding {
     let line = spot.line_of(opened);
-    let message =
-        format!("the quoted cell that opens in line {line} contains line {swallowed}, which looks like a row");
+    let message = format!(
+        "the quoted cell that starts in line {line} contains line {swallowed}, which looks like a separate \
+            row"
+    );
     Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message)
         .at(spot.place(opened..opened + 1))
         .help("close the quote at the end of its cell, or remove it")
 }
 
 pub(super) fn text_behind_quote(spot: Spot<'_>, at: usize) -> Finding {
-    let message = format!("text stands behind the closing quote of a cell in line {}", spot.line_of(at));
+    let message = format!("text follows the closing quote of a cell in line {}", spot.line_of(at));
     Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
         .at(spot.place(at..at + 1))
-        .help("write a quote that is part of the text twice: `\"Cafe \"\"Sun\"\"\"`")
+        .help("double the quotes inside a cell: `\"Cafe \"\"Sun\"\"\"`")
 }
 
 /// A number after a name in quotes, in address-book form.
 pub(super) fn number_behind_name(spot: Spot<'_>, at: usize, header: &str) -> Finding {
-    let message = format!("line {} has a name and a number in one cell", spot.line_of(at));
+    let message = format!("line {} has a name and a phone number in one cell", spot.line_of(at));
     let column = if header.is_empty() { String::new() } else { format!(" `{header}`") };
     Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
         .at(spot.place(at..at + 1))
@@ -168,9 +172,12 @@ pub(super) fn number_behind_name(spot: Spot<'_>, at: usize, header: &str) -> Fin
 }
 
 pub(super) fn quoted_lines(spot: Spot<'_>) -> Finding {
-    Finding::new(&rules::RECIPIENTS_QUOTED_LINES, "quotes stand around each line, so the whole line is one cell")
+    Finding::new(&rules::RECIPIENTS_QUOTED_LINES, "each line is in quotes, so the whole line is one cell")
         .at(spot.place(spot.all()))
-        .help("export the list again; or remove the quotes around each line, and write doubled quotes inside it once")
+        .help(
+            "export the list again, or remove the quotes around each line and replace doubled quotes inside it \
+             with single ones",
+        )
 }
 
 /// A record whose cells are not as many as the header's.
@@ -187,22 +194,22 @@ pub(super) struct RaggedRow {
 pub(super) fn ragged(spot: Spot<'_>, ragged: RaggedRow) -> Finding {
     let RaggedRow { cells, expected, delimiter, surplus } = ragged;
     let line = spot.line_of(0);
-    let message = format!("line {line} has {}, the header has {expected}", plural(cells as u64, "cell"));
+    let message = format!("line {line} has {}, but the header has {expected}", plural(cells as u64, "cell"));
     let shortened = is_shortened(spot.raw, delimiter);
     let own = most_often(spot.raw);
     // A row of several cells by itself, only not by what stands between the cells of the first one.
     let other = cells == 1 && own != delimiter && spot.raw.contains(&own.byte());
     let delimiter = delimiter.name();
     let help = if shortened {
-        "a spreadsheet has shortened the number there, and its last digits are lost; format the column as text and enter \
-         it again"
+        "format the column as text, and enter the number again; a spreadsheet has shortened it, so its last digits \
+         are lost"
             .to_owned()
     } else if expected == 1 || other {
-        "is the first line a title? Delete what stands above the row that names the columns".to_owned()
+        "if the first line is a title, delete the rows above the header".to_owned()
     } else if cells > expected {
-        format!("probably a {delimiter} inside a cell that is not quoted: put that cell into quotes, `\"…\"`")
+        format!("look for a {delimiter} inside an unquoted cell, and put that cell in quotes: `\"…\"`")
     } else {
-        format!("probably a line break inside a cell that is not quoted, or a {delimiter} is missing")
+        format!("look for a line break inside an unquoted cell, or a missing {delimiter}")
     };
     Finding::new(&rules::RECIPIENTS_RAGGED_ROW, message).at(spot.place(surplus.unwrap_or(spot.all()))).help(help)
 }
@@ -217,27 +224,36 @@ fn is_shortened(raw: &[u8], delimiter: Delimiter) -> bool {
 }
 
 pub(super) fn large_cell(spot: Spot<'_>, at: usize) -> Finding {
-    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("line {} has a cell of more than 64 KiB", spot.line_of(at)))
-        .at(spot.place(at..at + EXCERPT))
-        .help("no message needs that much; look for a quote that is not closed")
+    Finding::new(
+        &rules::RECIPIENTS_TOO_LARGE,
+        format!("line {} has a cell that is larger than 64 KiB", spot.line_of(at)),
+    )
+    .at(spot.place(at..at + EXCERPT))
+    .help("look for a quote that is not closed; no message needs a cell that long")
 }
 
 pub(super) fn large_record(spot: Spot<'_>) -> Finding {
     Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("the row in line {} has more than 1 MiB", spot.line))
         .at(spot.place(0..EXCERPT))
-        .help("no recipient needs that much; look for a quote that is not closed, or for missing line ends")
+        .help("look for a quote that is not closed, or for missing line breaks")
 }
 
 pub(super) fn too_many_columns(place: Place, columns: usize, most: usize) -> Finding {
-    Finding::new(&rules::RECIPIENTS_TOO_MANY_COLUMNS, format!("the header has {columns} columns, and may have {most}"))
-        .at(place)
-        .help("keep the numbers and what the texts name; or is it a list on its side, with a column per recipient?")
+    Finding::new(
+        &rules::RECIPIENTS_TOO_MANY_COLUMNS,
+        format!("the header has {columns} columns, but at most {most} are allowed"),
+    )
+    .at(place)
+    .help(
+        "keep only the phone column and the columns that templates use; if each column is a recipient, swap rows \
+         and columns",
+    )
 }
 
 pub(super) fn too_many_rows(file: &Path) -> Finding {
-    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("`{}` has more rows than can be numbered", file.display()))
+    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("`{}` has too many rows", file.display()))
         .at(Spot::whole(file).place(0..0))
-        .help("split it into several lists")
+        .help("split the list into several lists")
 }
 
 #[cfg(test)]

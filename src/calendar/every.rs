@@ -3,18 +3,19 @@
 use jiff::civil::Time;
 
 /// What may be written.
-pub(super) const HELP: &str = "write days and a time, as in `Mon 10:00`, `Mon-Fri 10:00`, `day 9:30`, `weekdays 18:00`, `weekend 12:00`, \
-     `1st 10:00` or `last day 18:00`; several days stand in quotes, as in `\"Mon, Thu 10:00\"` or `\"1st, 15th 10:00\"`";
+pub(super) const HELP: &str = "write days and a time, as in `Mon 10:00`, `Mon-Fri 10:00`, `day 9:30`, `weekdays \
+                               18:00`, `weekend 12:00`, `1st 10:00` or `last day 18:00`; put several days in quotes, \
+                               as in `\"Mon, Thu 10:00\"` or `\"1st, 15th 10:00\"`";
 
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// The pattern of five fields that words mean.
 pub(super) fn pattern(text: &str) -> Result<String, String> {
     let lower = text.trim().to_lowercase();
-    let (days, time) = lower.rsplit_once(char::is_whitespace).ok_or("names no days, or no time")?;
+    let (days, time) = lower.rsplit_once(char::is_whitespace).ok_or("needs both days and a time")?;
     let days = days.trim().trim_end_matches(" at").trim();
     let time = Time::strptime("%H:%M", time)
-        .map_err(|_| format!("ends in `{time}`, which is no time of day such as `10:00`"))?;
+        .map_err(|_| format!("ends with `{time}`, which is not a time such as `10:00`"))?;
     Ok(format!("{} {} {}", time.minute(), time.hour(), fields(days)?))
 }
 
@@ -35,7 +36,7 @@ fn fields(days: &str) -> Result<String, String> {
     let of_month: Option<Vec<String>> = items.iter().map(|item| day_of_month(item)).collect();
     match of_month {
         Some(of_month) => Ok(format!("{} * *", of_month.join(","))),
-        None => Err(format!("names days that nobody knows: `{days}`")),
+        None => Err(format!("contains unknown days: `{days}`")),
     }
 }
 

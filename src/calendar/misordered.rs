@@ -37,14 +37,14 @@ pub fn help_for_misordered(text: &str) -> Option<String> {
     let by_year = day_of(first, second, third).filter(|_| separator != '-');
     match (by_day.or(by_year), by_month) {
         (Some(by_day), Some(by_month)) => Some(format!(
-            "write {} for {}, or {} for {}: the year, the month, the day",
+            "write {} for {}, or {} for {}; the order is year, month, day",
             written(by_day),
             by_day.strftime("%-d %B"),
             written(by_month),
             by_month.strftime("%-d %B"),
         )),
         (Some(date), None) | (None, Some(date)) => {
-            Some(format!("write {}: the year, the month, the day", written(date)))
+            Some(format!("write {}; the order is year, month, day", written(date)))
         }
         (None, None) => None,
     }
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn misordered_date_is_shown_in_the_order_that_is_read() {
-        let order = ": the year, the month, the day";
+        let order = "; the order is year, month, day";
         for (text, expected) in [
             ("05.12.2031 10:00", "write `2031-12-05 10:00`"),
             ("5.12.2031 9:05:00", "write `2031-12-05 09:05`"),

@@ -33,8 +33,8 @@ pub struct NoTiming {
 }
 
 const AT: &str = "write a date and a time, as in `2026-12-01 10:00`";
-const CRON: &str = "write the five fields minute, hour, day of the month, month and day of the week, as in \
-                    `0 10 * * MON` for each Monday at 10:00";
+const CRON: &str = "write five fields: minute, hour, day of the month, month and day of the week; for example, `0 \
+    10 * * MON` is every Monday at 10:00";
 
 impl Timing {
     /// One local time: `2026-12-01 10:00`.
@@ -49,13 +49,13 @@ impl Timing {
             Some(at) => Ok(Self(Kind::Once(at))),
             None if jiff::civil::Date::strptime("%Y-%m-%d", text).is_ok() => Err(no("has no time")),
             None if text.parse::<jiff::Timestamp>().is_ok() => {
-                Err(no("has an offset of its own, and the times of a campaign are those of its `timezone`"))
+                Err(no("has a UTC offset, but times in a campaign are always in its `timezone`"))
             }
             None => Err(match help_for_misordered(text) {
                 Some(help) => {
                     NoTiming { why: "is not a date and time in the expected order".to_owned(), help: help.into() }
                 }
-                None => no("is not an existing date and time"),
+                None => no("is not a valid date and time"),
             }),
         }
     }
@@ -78,18 +78,18 @@ impl Timing {
         let no = |why: String| NoTiming { why, help: CRON.into() };
         match text.split_whitespace().count() {
             5 => Self::pattern(text).map_err(no),
-            1 => Err(no("is no line of five fields".to_owned())),
-            fields => Err(no(format!("has {fields} fields, and must have five"))),
+            1 => Err(no("is not a cron expression with five fields".to_owned())),
+            fields => Err(no(format!("has {fields} fields, but needs five"))),
         }
     }
 
     fn pattern(text: &str) -> Result<Self, String> {
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-        let cron = parser.parse(text).map_err(|error| format!("cannot be read: {error}"))?;
+        let cron = parser.parse(text).map_err(|error| format!("is not valid: {error}"))?;
         // A leap year in it, and the days of the week that its last day falls on.
         match cron.find_next_occurrence(&date(2000, 1, 1).at(0, 0, 0, 0), true) {
             Ok(_) => Ok(Self(Kind::Again(Box::new(cron)))),
-            Err(_) => Err("names a day that no year has".to_owned()),
+            Err(_) => Err("specifies a day that does not exist in any year".to_owned()),
         }
     }
 

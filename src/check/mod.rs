@@ -7,6 +7,7 @@
 mod broken_text;
 #[cfg(test)]
 mod carried_tests;
+mod clocks;
 mod column;
 mod empty_cells;
 mod excluded;
@@ -19,6 +20,7 @@ mod recipe;
 mod repeated_numbers;
 pub mod rules;
 mod sent_rows;
+mod shapes;
 mod survey;
 mod tee;
 mod timing;
@@ -26,6 +28,7 @@ mod unmatched_cells;
 mod zones;
 
 pub use broken_text::Damage;
+pub use clocks::LocalZones;
 pub use column::Column;
 pub use empty_cells::EmptyCells;
 pub use excluded::{ALREADY_SENT, DUPLICATE, EXCLUDED, Excluded, HOLDOUT, MIGHT_BE_SENT};
@@ -41,6 +44,7 @@ pub use rules::{
     unfamiliar_ledger, unfilled_notice, unknown_zones, until_over, zone_column,
 };
 pub use sent_rows::{EarlierFate, EarlierRow, EarlierRun, ListedRow, SentRows, TextHash, equal_range};
+pub use shapes::Shapes;
 pub(crate) use survey::sms_parts;
 pub use survey::{CostlyRows, First, RowsBySize, Size, Survey, Terms, survey};
 pub use tee::Tee;

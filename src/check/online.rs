@@ -234,7 +234,7 @@ mod tests {
         let table = [
             (Channel::Sms, "OlenaCo", None, ""),
             (Channel::Viber, "OlenaCo", None, ""),
-            (Channel::Sms, "olenaco", Some(Error), "did you mean `OlenaCo`? capital letters matter"),
+            (Channel::Sms, "olenaco", Some(Error), "did you mean `OlenaCo`? names are case-sensitive"),
             (Channel::Sms, "OlenaKo", Some(Error), "did you mean `OlenaCo`?"),
             (Channel::Sms, "Stranger", Some(Error), "campaign gateway senders"),
             (Channel::Viber, "Stranger", Some(Warning), "campaign gateway senders"),
@@ -293,7 +293,7 @@ mod tests {
         let found = judged(&told, &[], &Cost::AtMost(amount("2000")));
         assert_eq!(
             found[0].message,
-            "the balance is 1 200.50 UAH, but this can cost up to 2 000.00 UAH: 799.50 UAH are missing"
+            "the balance is 1 200.50 UAH, but the messages can cost up to 2 000.00 UAH: 799.50 UAH missing"
         );
         assert_eq!(rules(&judged(&told, &[], &Cost::Unknown(vec![Channel::Sms]))), []);
     }

@@ -22,7 +22,7 @@ pub fn ordered<T: Send, U: Send, W>(
     mut consume: impl FnMut(U) -> ControlFlow<()>,
 ) {
     if let Err(error) = on_threads(workers.max(1), &mut produce, &tool, &work, &mut consume) {
-        tracing::debug!("the work is done on one thread, for the system starts no other: {error}");
+        tracing::debug!("using a single thread, because the system cannot start another: {error}");
         alone(produce, tool, work, consume);
     }
 }

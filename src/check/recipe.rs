@@ -10,7 +10,8 @@ use crate::domain::{Allotment, Content, Phone, Region, TextSource};
 use crate::ledger::State;
 use crate::manifest::Places;
 use crate::message::{
-    Condition, EmptyUseFinder, FilledMessage, Invalid, Marker, Messages, Renderer, Sieve, Table, TextProblem,
+    BranchFinder, Condition, EmptyUseFinder, FilledMessage, Invalid, Marker, Messages, Renderer, Sieve, Table,
+    TextProblem,
 };
 
 /// Why a row is skipped that `where` does not mean.
@@ -143,6 +144,11 @@ impl Recipe {
     /// For each variant what finds the empty cells that its messages show.
     pub(super) fn empty_use_finders(&self) -> Vec<EmptyUseFinder<'_>> {
         self.arms.iter().map(Messages::empty_use_finder).collect()
+    }
+
+    /// For each variant what finds the branches that its messages take, if it has conditions.
+    pub(super) fn branch_finders(&self) -> Vec<Option<BranchFinder<'_>>> {
+        self.arms.iter().map(Messages::branch_finder).collect()
     }
 
     /// The columns whose cells count: for texts or for who is meant.

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use roaring::RoaringBitmap;
 
+use super::clocks::LocalZones;
 use super::column::{Column, columns};
 use super::empty_cells::{EmptyCells, EmptyUses};
 use super::excluded::{DUPLICATE, Excluded, HOLDOUT};
@@ -17,6 +18,7 @@ use super::prepare::{CompiledCampaign, finding};
 use super::recipe::{Composed, Composer, Uncomposed};
 use super::repeated_numbers::{self, RepeatedNumbers};
 use super::rules;
+use super::shapes::Shapes;
 use super::unmatched_cells::UnmatchedCells;
 use super::zones::Zones;
 use crate::audience::{Chunk, Number, Seen, holds_a_row};
@@ -25,7 +27,7 @@ use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage, costly_charact
 use crate::finding::Finding;
 use crate::ledger::{LeftOut, State, StateCounts};
 use crate::manifest::{Brief, Duplicates, Places};
-use crate::message::{EmptyUse, EmptyUseFinder, FilledMessage, TextProblem};
+use crate::message::{BranchFinder, EmptyUse, EmptyUseFinder, FilledMessage, TextProblem};
 
 /// How many messages are kept as examples.
 const SHOWN: usize = 3;
@@ -81,6 +83,10 @@ pub struct Survey {
     pub opted_out: Vec<OptedOutCells>,
     /// How many people a new round for everybody would go to.
     pub everybody: u64,
+    /// The rows to be sent to by the variant and the branches of conditions that they get.
+    pub shapes: Shapes,
+    /// The rows to be sent to by the zone of their number's country.
+    pub local_zones: LocalZones,
     /// The first messages that would be sent, three at most.
     pub firsts: Vec<First>,
 }
@@ -211,7 +217,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
             }
         }
     };
-    let examine = |(composer, finders): &mut (Composer<'_>, Vec<EmptyUseFinder<'_>>), chunk: Chunk| {
+    let examine = |(composer, finders, branches): &mut Examiner<'_>, chunk: Chunk| {
         let examined: Vec<Examination> = chunk
             .iter()
             .map(|record| {
@@ -220,11 +226,13 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
                 // A message of one part cannot be shorter.
                 let costly = message.billed_text().filter(|_| parts > 1).and_then(costly_characters);
                 let landline = landline && message.channels().all(|channel| channel.facts().mobile);
-                let empty = finders[arm].find(record.row, |column| recipe.cell(record.fields, column));
+                let cell = |column| recipe.cell(record.fields, column);
+                let empty = finders[arm].find(record.row, cell);
+                let branches = branches[arm].as_mut().map_or(0, |finder| finder.find(record.row, cell));
                 let odd = watch.look(record.fields, message, !empty.is_empty());
                 let hash = if skips_duplicates { repeated_numbers::hash_of(message) } else { 0 };
                 let held_out = recipe.allotment.holds_out(phone);
-                Ok(Sendable { phone, arm, sms_parts: parts, costly, landline, empty, odd, hash, held_out })
+                Ok(Sendable { phone, arm, sms_parts: parts, costly, landline, empty, branches, odd, hash, held_out })
             })
             .collect();
         let within = chunk.iter().filter(|record| holds_a_row(record.fields, phone_column, delimiter));
@@ -236,7 +244,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     ordered(
         cores(),
         produce,
-        || (recipe.composer(), recipe.empty_use_finders()),
+        || (recipe.composer(), recipe.empty_use_finders(), recipe.branch_finders()),
         examine,
         |(chunk, examined, within)| {
             tally.rows_within.extend(within.iter().map(|row| row.get()));
@@ -245,6 +253,7 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
                     tally.unmatched.add(record.fields, &uncomposed.reason);
                 }
                 let Some(phone) = tally.add(terms, record.row, examined) else { continue };
+                tally.local_zones.add(record.row, phone);
                 tally.opted_out.iter_mut().for_each(|cells| cells.add(record.row, record.fields));
                 let cell = zones.map(|zones| record.fields.get(zones).trim());
                 if let Some(cell) = cell {
@@ -272,6 +281,9 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     }
 }
 
+/// What a worker examines records with.
+type Examiner<'r> = (Composer<'r>, Vec<EmptyUseFinder<'r>>, Vec<Option<BranchFinder<'r>>>);
+
 /// What a worker found out about one record: what would be sent, or why nothing can be.
 type Examination = Result<Sendable, Uncomposed>;
 
@@ -288,6 +300,8 @@ struct Sendable {
     landline: bool,
     /// The empty cells that its message shows.
     empty: Vec<EmptyUse>,
+    /// The branches of conditions that it takes.
+    branches: u64,
     /// What is odd of it.
     odd: Vec<Odd>,
     /// What its message says.
@@ -312,6 +326,8 @@ struct Tally {
     opted_out: Vec<OptedOutCells>,
     odd: OddRowsByColumn,
     everybody: u64,
+    shapes: Shapes,
+    local_zones: LocalZones,
     firsts: Vec<First>,
     /// The first row whose number stands in an earlier one.
     repeated: Option<(Row, Phone)>,
@@ -324,7 +340,8 @@ impl Tally {
     fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examination) -> Option<Phone> {
         self.recipients += 1;
         self.rows.insert(row.get());
-        let Sendable { phone, arm, sms_parts, costly, landline, empty, odd, hash, held_out } = match examined {
+        let Sendable { phone, arm, sms_parts, costly, landline, empty, branches, odd, hash, held_out } = match examined
+        {
             Ok(examined) => examined,
             Err(Uncomposed { state, reason, problem }) => {
                 self.left_out.insert(row, state, &reason);
@@ -363,6 +380,7 @@ impl Tally {
         }
         take_in(&mut self.odd, row, odd);
         self.empty.add(row, arm, empty);
+        self.shapes.add(row, arm, branches);
         self.by_size.entry(Size { arm, sms_parts }).or_default().insert(row.get());
         Some(phone)
     }
@@ -395,6 +413,8 @@ impl Tally {
             differing: self.repeated_numbers.differing,
             opted_out: self.opted_out,
             everybody: self.everybody,
+            shapes: self.shapes,
+            local_zones: self.local_zones,
             firsts: self.firsts,
             odd: self.odd,
             unpassed,

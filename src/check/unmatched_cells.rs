@@ -81,15 +81,16 @@ impl Column {
         let cells = list_all(words.map(String::as_str));
         let more = if self.cells.len() > NAMED { " and others" } else { "" };
         let name = &self.name;
-        let of_else = "set a text for all other rows under `else`";
+        let of_else = "set a message for all other rows under `else`";
         match (cells.is_empty(), self.cells.contains("")) {
-            (true, _) => format!("the cells of `{name}` are empty: fill them in, or {of_else}"),
+            (true, _) => format!("fill in the empty cells of `{name}`, or {of_else}"),
             (false, true) => format!(
-                "`{name}` is empty or has {cells}{more} there: write these words under `texts` as the list has them, and {of_else}"
+                "add {cells}{more} under `texts`, spelled as in the column `{name}`; some cells are empty, so also \
+                 {of_else}"
             ),
-            (false, false) => format!(
-                "`{name}` has {cells}{more} there: write these words under `texts` as the list has them, or {of_else}"
-            ),
+            (false, false) => {
+                format!("add {cells}{more} under `texts`, spelled as in the column `{name}`, or {of_else}")
+            }
         }
     }
 }
@@ -105,17 +106,18 @@ mod tests {
 
     #[test]
     fn help_shows_the_cells_as_the_list_has_them() {
-        assert!(column(&["uk-UA", "en-GB"]).help().starts_with("`language` has `en-GB` and `uk-UA` there"));
-        assert!(column(&[""]).help().starts_with("the cells of `language` are empty"));
-        assert!(column(&["", "pl"]).help().starts_with("`language` is empty or has `pl` there"));
-        assert!(column(&["a", "b", "c", "d", "e", "f"]).help().contains("`e` and others there"));
+        assert!(column(&["uk-UA", "en-GB"]).help().starts_with("add `en-GB` and `uk-UA` under `texts`"));
+        assert!(column(&[""]).help().starts_with("fill in the empty cells of `language`"));
+        assert!(column(&["", "pl"]).help().contains("some cells are empty"));
+        assert!(column(&["a", "b", "c", "d", "e", "f"]).help().contains("`e` and others under"));
     }
 
     #[test]
     fn reason_of_another_column_is_told_apart() {
         let column = column(&[]);
-        assert!(column.is_reason("there is no text for what stands in language, only for ua (sale.yaml:3:5)"));
-        assert!(!column.is_reason("there is no text for what stands in language_of_parents, only for ua"));
+        let reason_for = |name: &str| format!("{}, only for ua (sale.yaml:3:5)", no_text_for(name));
+        assert!(column.is_reason(&reason_for("language")));
+        assert!(!column.is_reason(&reason_for("language_of_parents")));
         assert!(!column.is_reason("no phone number"));
     }
 }

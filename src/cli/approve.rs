@@ -1,4 +1,4 @@
-//! `campaign approve`: somebody's yes to what was planned, and the keys with which it is signed.
+//! `campaign approve`: approves a plan, and creates the keys for signed approvals.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::args::ApproveArgs;
+use super::clock::minute;
 use super::context::Context;
 use super::failure::Failure;
+use super::text::{Line, Text, copied, plain};
 use super::{consent, exit, plan};
 use crate::connector::look_at;
 use crate::draft::KeyFile;
@@ -35,7 +37,7 @@ pub(super) async fn approve(context: &Context, args: &ApproveArgs) -> Result<u8,
         Some((time, up_to)) => Some(Standing { until: until(time)?, up_to }),
         None => None,
     };
-    // Whoever brings the key agrees; at a terminal they see what to, and are asked all the same.
+    // The key approves without a terminal. At a terminal its owner sees the plan, and confirms.
     let agreed = key.is_some() && !context.output.can_ask();
     let consent = consent::of(&context.output, agreed);
     let approval = runs::approve(&adapters, &approving, (key.as_ref(), standing), consent.as_ref()).await?;
@@ -51,36 +53,41 @@ fn tell(context: &Context, approving: &Approving, approval: &Approval, is_signed
     let Approval { digest, by, until, token, standing, .. } = approval;
     if *standing {
         let name = &approving.inputs.campaign.brief.name;
-        context.output.summary(&format!("what is due of {name} is approved by {by} until {until:.0}\n"));
+        let what = format!("all occurrences of {name} are approved by {by} until {}", minute(*until));
+        context.output.summary(Line::success([plain(what)]));
         return;
     }
     let (planned, digest) = (&approving.planned, short(digest));
     if planned.options.tests_to.is_some() {
         let messages = plural(planned.messages, "test message");
-        context.output.summary(&format!("{digest} is approved by {by} for {messages}, once\nnext: test again\n"));
+        let what = format!("{digest} is approved by {by} for {messages}, once");
+        let mut text = Text::from(Line::success([plain(what)]));
+        text.line(0, [plain("Repeat the `campaign test` command to send them.")]);
+        context.output.summary(text);
         return;
     }
     let (file, profile) = (&planned.inputs.campaign_file, approving.inputs.destination.profile());
     let run = plan::run(file, Some(&planned.inputs.brief.gateway), planned, profile);
-    let mut text = format!("{digest} is approved by {by} for one run\n");
+    let mut text = Text::from(Line::success([plain(format!("{digest} is approved by {by} for one run"))]));
     if is_signed {
-        text += &format!(
-            "to send it from another machine: {}\n",
-            context.output.command(format!("{run} --approval {token}"))
-        );
+        let elsewhere = context.output.command(format!("{run} --approval {token}"));
+        text.line(0, [plain("To send it from another machine: "), copied(elsewhere)]);
     }
-    let next = match planned.options.occurrence {
-        Some(_) => "its server sends it now".to_owned(),
-        None => context.output.command(format!("{run} --plan {digest}")),
-    };
-    context.output.summary(&format!("{text}next: {next}\n"));
+    match planned.options.occurrence {
+        Some(_) => text.line(0, [plain("`campaign serve` sends it now.")]),
+        None => text.push(Line::next(context.output.command(format!("{run} --plan {digest}")))),
+    }
+    context.output.summary(text);
 }
 
 /// Makes a pair of keys: the private half in a new file, the public half for the profile.
 fn new_key(context: &Context, name: &str) -> Result<u8, Failure> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     if name.is_empty() || name.starts_with('-') || !name.chars().all(fits) {
-        return Err(Failure::wrong(format!("{} is no name for a key: use letters, digits, `-` and `_`", quoted(name))));
+        return Err(Failure::wrong(format!(
+            "{} is not a valid key name: use letters, digits, `-` and `_`",
+            quoted(name)
+        )));
     }
     let path = PathBuf::from(format!("{name}.key"));
     let (line, public) = PrivateKey::pair()?;
@@ -90,15 +97,23 @@ fn new_key(context: &Context, name: &str) -> Result<u8, Failure> {
         context.output.object(&json!({ "file": path, "public": public.to_string(), "exit": exit::FINE }));
         return Ok(exit::FINE);
     }
-    context.output.result(&format!(
-        "{} holds the private half: keep it where whoever sends cannot read it\nfor the profile in gateways.yaml:\n  \
-         approval: {{ above: 1000, by: {{ {name}: {public} }} }}\n",
-        path.display()
-    ));
+    let mut text = Text::new();
+    text.push(Line::success([plain("private key: "), copied(path.display().to_string())]));
+    text.line(
+        0,
+        [plain(
+            "Store it where the person who sends the campaign cannot read it. Add the public key to the profile in \
+             gateways.yaml:",
+        )],
+    );
+    text.push(
+        Line::new([plain(format!("approval: {{ above: 1000, by: {{ {name}: {public} }} }}"))]).indented(2).whole(),
+    );
+    context.output.result(text);
     Ok(exit::FINE)
 }
 
-/// A yes to a single thing that an assistant wants, which is looked at where it waits.
+/// Approves a single request of an assistant, as the process that waits for it describes it.
 async fn single(context: &Context, adapters: &Adapters, digest: &str, pending: &Pending) -> Result<u8, Failure> {
     let gone = || Error::Plan(PlanRefusal::Gone { digest: digest.to_owned() });
     let shown = look_at(pending, digest).await.ok_or_else(gone)?;
@@ -111,11 +126,11 @@ async fn single(context: &Context, adapters: &Adapters, digest: &str, pending: &
     let (digest, by) = (short(digest), &approval.by);
     context
         .output
-        .summary(&format!("{digest} is approved by {by} once: now the assistant may call again, within an hour\n"));
+        .summary(format!("{by} approved {digest} once; the assistant can now repeat the request within an hour\n"));
     Ok(exit::FINE)
 }
 
-/// What programs are told of an approval of what has this digest; the token of one that was typed proves nothing.
+/// An approval for programs. The token of one that was typed proves nothing, so it is left out.
 fn told((digest, approval): (&str, &Approval), is_signed: bool) -> Value {
     let Approval { by, up_to, until, token, standing, .. } = approval;
     let token = is_signed.then_some(token);

@@ -39,7 +39,7 @@ pub(super) async fn names(context: &Context, names: Names) -> Result<u8, Failure
         Names::Campaigns => campaigns(),
         Names::Runs => runs(context).await.unwrap_or_default(),
     };
-    context.output.result(&found.into_iter().map(|name| name + "\n").collect::<String>());
+    context.output.unwrapped(&found.into_iter().map(|name| name + "\n").collect::<String>());
     Ok(exit::FINE)
 }
 

@@ -11,16 +11,14 @@ use tokio::sync::watch;
 use super::args::ConnectorArgs;
 use super::context::Context;
 use super::exit;
-use super::failure::{Explanation, Failure};
-use super::output::Output;
+use super::failure::Failure;
 use super::serve::bind;
-use crate::connector::{Approvals, Campaigns, Connector, Entry, Friends, Sending, Words, converse, router};
+use crate::connector::{Approvals, Campaigns, Connector, Entry, Friends, Sending, converse, router};
 use crate::delivery::Interrupt;
 use crate::door::{self, Hosts, Limits, reachable};
-use crate::finding::Finding;
 use crate::manifest::{KeySource, Profile};
 use crate::report::plural;
-use crate::runs::{Adapters, Error, INTAKE, KeylessAccount, hook_of, key_of, numbers_in, refuse_other_secret};
+use crate::runs::{Adapters, INTAKE, KeylessAccount, hook_of, key_of, numbers_in, refuse_other_secret};
 
 /// How long the gateway has for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -68,7 +66,8 @@ async fn sending(
     if profile.async_url.is_none() {
         let name = &profile.name;
         return Err(Failure::wrong(format!(
-            "`--allow-send` needs `async_url` in the profile `{name}`: messages of assistants go to the asynchronous endpoint"
+            "`--allow-send` needs `async_url` in the profile `{name}`: assistants send through the asynchronous \
+             endpoint"
         )));
     }
     if let Some(hook) = hook_of(profile)? {
@@ -78,12 +77,13 @@ async fn sending(
         Some(file) => Some(numbers_in(file, None).await?),
         None => None,
     };
-    let approvals = match args.approve {
-        true => Some(Approvals::open(asked_to_end(interrupt)).map_err(|error| {
-            Failure::new(exit::BUG, format!("no port of this machine is free for what waits for approval: {error}"))
-        })?),
-        false => None,
-    };
+    let approvals =
+        match args.approve {
+            true => Some(Approvals::open(asked_to_end(interrupt)).map_err(|error| {
+                Failure::new(exit::BUG, format!("cannot open a port for pending approvals: {error}"))
+            })?),
+            false => None,
+        };
     Ok(Some(Sending::new(args.max_sends_per_hour, only_to, approvals)))
 }
 
@@ -94,20 +94,9 @@ fn profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Failure> 
 /// The campaigns of a folder, which are for who has the key of the profile.
 fn campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, Failure> {
     key_of(profile)?;
-    Campaigns::of(folder, Box::new(context.output.clone())).map_err(|error| {
-        Failure::wrong(format!("the folder of campaigns `{}` cannot be read: {error}", folder.display()))
-    })
-}
-
-impl Words for Output {
-    fn explain(&self, error: Error) -> (String, Vec<Finding>) {
-        let Explanation { message, findings, .. } = Output::explain(self, error);
-        (message, findings)
-    }
-
-    fn command(&self, arguments: &str) -> String {
-        Output::command(self, arguments)
-    }
+    let output = context.output.clone();
+    Campaigns::of(folder, Box::new(move |arguments| output.command(arguments)))
+        .map_err(|error| Failure::wrong(format!("cannot read the campaigns folder `{}`: {error}", folder.display())))
 }
 
 /// Answers whoever comes, who brings the key.
@@ -128,8 +117,8 @@ async fn listen(
             &json!({ "url": url, "send_enabled": args.allow_send, "listen": address, "pid": std::process::id() }),
         );
     } else {
-        context.output.result(&format!(
-            "listening on {url}/mcp\n  to the gateway `{}`; each call brings its key as `Authorization: Bearer`\n  {}\n",
+        context.output.result(format!(
+            "listening on {url}/mcp\n  gateway `{}`; clients send the API key as `Authorization: Bearer`\n  {}\n",
             profile.name,
             locks(args)
         ));
@@ -144,13 +133,15 @@ async fn listen(
 fn locks(args: &ConnectorArgs) -> String {
     let lookups = plural(args.max_lookups_per_hour.get().into(), "number");
     if !args.allow_send {
-        return format!("it sends no messages without --allow-send, and looks up at most {lookups} an hour");
+        return format!(
+            "sending is disabled (enable it with --allow-send); at most {lookups} an hour can be looked up"
+        );
     }
-    let only_to = args.only_to.as_ref().map(|file| format!(", to the numbers of {} alone", file.display()));
-    let yes = if args.approve { "your `campaign approve`" } else { "being confirmed by the assistant" };
+    let only_to = args.only_to.as_ref().map(|file| format!(", only to the numbers in {}", file.display()));
+    let yes = if args.approve { "you approve it with `campaign approve`" } else { "the assistant confirms it" };
     let (most, only_to) = (args.max_sends_per_hour, only_to.unwrap_or_default());
     format!(
-        "it sends, each message after {yes}, at most {most} an hour{only_to}, and looks up at most {lookups} an hour"
+        "sends each message after {yes}, at most {most} an hour{only_to}; at most {lookups} an hour can be looked up"
     )
 }
 
@@ -163,7 +154,9 @@ async fn on_stdio(
 ) -> Result<u8, Failure> {
     let key = key_of(profile)?;
     let (name, locks) = (&profile.name, locks(args));
-    context.output.note(&format!("answering on standard output, through the gateway `{name}` with its key; {locks}"));
+    context.output.note(&format!(
+        "answering on standard output, through the gateway `{name}` with the key of its profile; {locks}"
+    ));
     let shutdown = asked_to_end(interrupt.clone());
     let ended = tokio::select! {
         ended = converse(connector, key, (BufReader::new(stdin()), stdout()), shutdown) => ended,
@@ -172,7 +165,7 @@ async fn on_stdio(
     };
     match ended {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::storage(format!("the answers cannot be written to standard output: {error}")))
+            Err(Failure::storage(format!("cannot write to standard output: {error}")))
         }
         _ => Ok(exit::FINE),
     }
@@ -197,7 +190,7 @@ fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, Failure> 
         _ if args.stdio => entry_to_start(context, args)?,
         Some(origin) => Entry::Http(format!("{}/mcp", origin.origin().ascii_serialization())),
         None if args.listen.port() == 0 => {
-            return Err(Failure::wrong("`--listen` has no port yet that a client could be told: name one"));
+            return Err(Failure::wrong("clients need a fixed port; set one in `--listen`"));
         }
         None => Entry::Http(format!("http://{}/mcp", reachable(args.listen))),
     };
@@ -205,7 +198,7 @@ fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, Failure> 
     if context.output.json {
         context.output.object(&file);
     } else {
-        context.output.result(&format!("{file:#}\n"));
+        context.output.unwrapped(&format!("{file:#}\n"));
     }
     Ok(exit::FINE)
 }

@@ -1,16 +1,18 @@
-//! What happens, in words: notes on standard error, and progress while messages are sent.
+//! Events in words: notes on standard error, and the progress of a run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::clock;
 use super::output::Output;
 use super::progress::{self, Progress};
+use super::retry_errors;
 use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
 use crate::gateway::Balance;
 use crate::report::{KeptResults, cost_words, duration, plural, thousands};
 use crate::runs::{Event, Observer, RetryLeftOut, StaleResults};
 
-/// An observer that tells a person.
+/// An observer that shows events to a person.
 pub(super) fn observer(output: &Output) -> Observer {
     let output = output.clone();
     let progress: Mutex<Option<Progress>> = Mutex::default();
@@ -18,7 +20,7 @@ pub(super) fn observer(output: &Output) -> Observer {
         let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::SendingBegins { recipients, later, .. } => {
-                *progress = Some(Progress::new(recipients, later, output.progress()));
+                *progress = Some(Progress::new(recipients, later, &output));
             }
             Event::Sending(event) => match &*progress {
                 Some(progress) => progress.show(&event),
@@ -30,18 +32,18 @@ pub(super) fn observer(output: &Output) -> Observer {
     })
 }
 
-/// Tells a person who waits for a single operation what it waits for.
+/// Shows what a single operation waits for.
 fn wait(output: &Output, event: &delivery::DeliveryEvent) {
     match event {
-        // Of a single operation nothing is asked before it ends.
+        // A single operation has no counts and no warm-up.
         delivery::DeliveryEvent::Settled { .. } | delivery::DeliveryEvent::Asking { .. } => {}
         delivery::DeliveryEvent::Warning(what) => output.note(what),
         delivery::DeliveryEvent::Waiting { reason, time, next } => output.note(&progress::wait(reason, *time, *next)),
         delivery::DeliveryEvent::Slow { waited, at_most } => {
-            output.note(&format!("waiting {} for an answer, at most {}", duration(*waited), duration(*at_most)));
+            output.note(&format!("waiting for a response: {} so far, at most {}", duration(*waited), duration(*at_most)));
         }
         delivery::DeliveryEvent::Stopping { reason, at_most, .. } => output.note(&format!(
-            "{reason}: what was sent already is waited for, at most {}; a second Ctrl-C leaves at once",
+            "{reason}: waiting up to {} for the response to the request in flight; press Ctrl-C again to exit immediately",
             duration(*at_most)
         )),
     }
@@ -56,47 +58,53 @@ fn tell(output: &Output, event: Event) {
         }
         Event::OtherProfiles(findings) => output.findings(&findings),
         Event::HookUnusable { profile, reason } => {
-            output.note(&format!("no receipts are taken for the profile `{profile}`: {reason}"));
+            output.note(&format!("receipts for the profile `{profile}` are not accepted: {reason}"));
         }
         Event::Contradicted(sign) => {
-            output.distrust(&format!("messages went out that the ledger does not know of: {sign}"));
+            output.distrust(&format!("the ledger does not contain all messages that were sent: {sign}"));
         }
         Event::Fetching { what } => output.note(&format!("fetching the list: {what}")),
         Event::NotFinal { run, messages } => {
             let ask = output.command(format!("reconcile {run} --all"));
             output.note(&format!(
-                "what became of {messages} of {run} may still change, and people are chosen by what is known now; to ask: {ask}"
+                "the delivery status of {messages} in {run} might still change, but recipients are selected by their \
+                 status now. To update the status first: {ask}"
             ));
         }
         Event::PutAside { sign, aside } => {
-            output.note(&format!("{sign}: it is `{aside}` from now on"));
+            output.note(&format!("{sign}: renamed to `{aside}`"));
         }
         Event::ResultsKept(kept) => output.note(&kept_results(&kept)),
         Event::WaitingToAsk(wait) => {
             output.note(&format!("waiting {}: {}", duration(wait.time), wait.reason.words()));
         }
         Event::Money { balance, cost } => output.note(&money(&balance, &cost)),
-        Event::Approved { by, at } => output.note(&format!("approved by {by} ({at:.0})")),
-        Event::GoingOn { run, other_edition: None } => output.note(&format!("going on with {run}")),
+        Event::Approved { by, at } => output.note(&format!("approved by {by} on {}", clock::minute(at))),
+        Event::GoingOn { run, other_edition: None } => output.note(&format!("resuming {run}")),
         Event::GoingOn { run, other_edition: Some(edition) } => output.note(&format!(
-            "going on with {run} of the edition `{edition}`, which is unfinished; the edition of now begins after it"
+            "resuming {run} of the unfinished edition `{edition}`; the current edition starts after it"
         )),
         Event::EditionKept { replaced, edition } => output.note(&format!(
-            "what takes the place of {replaced} is still of its edition `{edition}`; the edition of now begins with the next \
-             start, for everybody on the list"
+            "this run replaces {replaced} and keeps its edition `{edition}`; the next run starts the current edition \
+             for the whole list"
         )),
         Event::AskingBeforeRetry { rows } => output.note(&format!(
-            "asking the gateway about {} before the retry, in case another channel delivered",
+            "asking the gateway about {} before the retry, in case of delivery on another channel",
             plural(rows, "message")
         )),
-        Event::RetryPlanned { run, rows, left_out } => output.note(&retry_line(&run, rows, left_out)),
+        Event::RetryPlanned { run, rows, left_out, errors, scope } => {
+            output.note(&retry_line(&run, rows, left_out));
+            for line in retry_errors::lines(&output.options, &run, &errors, &scope) {
+                output.note(&line);
+            }
+        }
         Event::Retrying { run, rows } => {
             output.note(&format!("sending {} of {run} as new messages", plural(rows, "row")));
         }
         Event::DoubtFromBefore { requests } => {
             let requests = plural(requests as u64, "request");
             output.note(&format!(
-                "in doubt from a start that was interrupted: {requests}: nothing proves whether the gateway executed them"
+                "an earlier run was interrupted and left {requests} in doubt: the gateway might have executed them"
             ));
         }
         Event::AskingAboutDoubt { rows } => {
@@ -109,7 +117,7 @@ fn tell(output: &Output, event: Event) {
     }
 }
 
-/// What a retry is going to send, and what it leaves out.
+/// What a retry sends and what it skips.
 fn retry_line(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
     let RetryLeftOut { delivered, under_way, unconfirmed, guarded } = left_out;
     let parts = [
@@ -127,29 +135,29 @@ fn retry_line(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
     format!("retry of {run}: {} to send{rest}", plural(rows, "message"))
 }
 
-/// The money of an account, and what a campaign costs of it.
+/// The balance of an account and the cost of a campaign.
 pub(super) fn money(balance: &Balance, cost: &Cost) -> String {
     let amount = format!("{} {}", balance.amount, balance.currency);
-    format!("the balance is {}; this {}", amount.trim_end(), cost_words(cost, Some(&balance.currency)))
+    format!("balance: {}; this {}", amount.trim_end(), cost_words(cost, Some(&balance.currency)))
 }
 
 /// The new path of another run's results.
 pub(super) fn kept_results(KeptResults { run, path }: &KeptResults) -> String {
-    format!("the results of {run} are in `{}` now", path.display())
+    format!("the results of {run} were moved to `{}`", path.display())
 }
 
-/// What was learnt by asking about rows in doubt.
+/// The result of asking about rows in doubt.
 pub(super) fn learnt_line(learnt: &Reconciliation) -> String {
     let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
     if asked == 0 {
-        return "the gateway was not asked: the account's rate left no room for it in time".to_owned();
+        return "the gateway was not asked: the account's rate limit left no capacity for it".to_owned();
     }
     let parts = [
-        (found, "went out"),
-        (failed, "the gateway had and refused"),
+        (found, "sent"),
+        (failed, "rejected by the gateway"),
         (not_found, "not found"),
         (unresolved, "unresolved"),
-        (unclear, "without a usable answer (`campaign show` tells why)"),
+        (unclear, "without a usable response (see `campaign show`)"),
     ];
     let parts: Vec<String> = parts
         .into_iter()
@@ -158,25 +166,30 @@ pub(super) fn learnt_line(learnt: &Reconciliation) -> String {
         .collect();
     let parts = if parts.is_empty() { "nothing new".to_owned() } else { parts.join(", ") };
     let blind = if blind > 0 {
-        "; its answers prove nothing: it says the same of messages that were sent and that never were"
+        "; its responses prove nothing, because they are the same for sent and for unknown messages"
     } else {
         ""
     };
     format!("asked the gateway about {} in doubt: {parts}{blind}", plural(asked, "row"))
 }
 
-/// Why results were not written anew.
+/// Why results were not updated.
 pub(super) fn unwritten(output: &Output, why: StaleResults) -> String {
     match why {
         StaleResults::Later { run, later, path } => {
             let elsewhere = output.command(format!("results {run} --out FILE"));
-            format!("`{}` holds the results of {later}; those of {run}: {elsewhere}", path.display())
+            format!(
+                "`{}` now contains the results of {later}; to write the results of {run}: {elsewhere}",
+                path.display()
+            )
         }
         StaleResults::Gone { run, path } => {
             let elsewhere = output.command(format!("results {run} --out FILE"));
-            format!("the folder of `{}` is gone; the results of {run}: {elsewhere}", path.display())
+            format!("the folder of `{}` no longer exists; to write the results of {run}: {elsewhere}", path.display())
         }
-        StaleResults::Failed(error) => format!("the results were not written anew: {}", output.explain(error).message),
+        StaleResults::Failed(error) => {
+            format!("the results were not updated: {}", output.explain(&error).on_one_line())
+        }
     }
 }
 
@@ -186,10 +199,10 @@ mod tests {
     use crate::domain::Channel;
 
     #[test]
-    fn balance_and_cost_are_told_in_a_line() {
+    fn balance_and_cost_share_a_line() {
         let balance = Balance { amount: "1200.5".parse().unwrap(), currency: "UAH".into() };
         let told = money(&balance, &Cost::AtMost("80".parse().unwrap()));
-        assert_eq!(told, "the balance is 1 200.50 UAH; this costs at most 80.00 UAH");
+        assert_eq!(told, "balance: 1 200.50 UAH; this costs at most 80.00 UAH");
         let unknown = money(&balance, &Cost::Unknown(vec![Channel::Viber, Channel::Sms]));
         assert!(unknown.ends_with("the profile's `prices` lack `viber` and `sms`"), "{unknown}");
     }

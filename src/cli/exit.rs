@@ -1,8 +1,12 @@
 //! Exit codes.
 
-use crate::ledger::{Progress, Run, State, StateCounts, StopKind};
-use crate::report::{DOUBTFUL, REFUSED};
-use crate::runs::{NothingLeft, ReconciledRun, ReleasedRun, StaleResults};
+use crate::gateway::FailureCause;
+use crate::ledger::{LedgerError, Progress, Run, State, StateCounts, StopKind};
+use crate::report::{DOUBTFUL, REFUSED, ResultsError};
+use crate::runs::{
+    BackupRefusal, Error, InputChanges, NothingLeft, ReconciledRun, ReleasedRun, RetryRefusal, StaleResults,
+    TemplateRefusal,
+};
 
 /// Everything was accepted, queued or skipped.
 pub(super) const FINE: u8 = 0;
@@ -52,6 +56,84 @@ pub(super) fn code(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
         Some(StopKind::Until) => REJECTIONS,
         Some(StopKind::Limit) | None if any(&REFUSED) => REJECTIONS,
         Some(StopKind::Limit) | None => FINE,
+    }
+}
+
+/// The code of an error.
+pub(super) fn of_error(error: &Error) -> u8 {
+    match error {
+        Error::KeyRefused(_) => KEY,
+        Error::Unanswered { failure, .. } | Error::Template(TemplateRefusal::Unclear { failure, .. }) => {
+            of_inquiry(failure.cause)
+        }
+        Error::Template(TemplateRefusal::NothingDeleted { .. }) => REJECTIONS,
+        Error::TooManyThisHour { .. }
+        | Error::TooManyQuestions { .. }
+        | Error::Retry(RetryRefusal::Unconfirmed { said: None, .. }) => STOPPED,
+        Error::Busy { .. }
+        | Error::BusyRun { .. }
+        | Error::NothingToStopYet { .. }
+        | Error::Taken { .. }
+        | Error::SinglesOnTheirWay { .. } => BUSY,
+        Error::InputsChanged(changed) if matches!(changed.changes, InputChanges::Copies { damaged: true, .. }) => {
+            STORAGE
+        }
+        Error::Ledger(LedgerError::Purged { .. })
+        | Error::Results(ResultsError::Ledger(LedgerError::Purged { .. })) => WRONG,
+        // The inputs of a client were checked before.
+        Error::Client(_)
+        | Error::Backup(BackupRefusal::NotPutBack { .. })
+        | Error::LedgerLost { .. }
+        | Error::Ledger(_)
+        | Error::Results(_)
+        | Error::Storage(_) => STORAGE,
+        Error::Interrupted { signal, .. } => SIGNAL.saturating_add(*signal),
+        Error::Internal(_) => BUG,
+        Error::Findings(_)
+        | Error::UnknownGateway { .. }
+        | Error::Input(_)
+        | Error::Template(TemplateRefusal::NoSuchTemplate { .. } | TemplateRefusal::TextUnknown { .. })
+        | Error::IdTaken
+        | Error::SandboxAccount
+        | Error::NoGateway
+        | Error::SeveralGateways(_)
+        | Error::NoSuchRun { .. }
+        | Error::RoundUnfinished { .. }
+        | Error::Retry(_)
+        | Error::Cancelled { .. }
+        | Error::SingleRun { .. }
+        | Error::NoCampaign(_)
+        | Error::OtherFile { .. }
+        | Error::RunsElsewhere { .. }
+        | Error::TextChanged { .. }
+        | Error::NoGatewayNamed
+        | Error::InputsChanged(_)
+        | Error::NotConfirmed { .. }
+        | Error::OtherNumber { .. }
+        | Error::TooManyRecipients { .. }
+        | Error::NoSuchRow { .. }
+        | Error::Decision(_)
+        | Error::RehearsalForgotten { .. }
+        | Error::NothingToCancel { .. }
+        | Error::HostChanged { .. }
+        | Error::WeakerApproval(_)
+        | Error::OtherReach { .. }
+        | Error::Backup(BackupRefusal::MaySendTwice { .. })
+        | Error::ResultsPlace(_)
+        | Error::Policy(_)
+        | Error::Plan(_)
+        | Error::Schedule(_) => WRONG,
+    }
+}
+
+/// The code of a question that the gateway did not answer.
+fn of_inquiry(cause: FailureCause) -> u8 {
+    match cause {
+        FailureCause::KeyRefused => KEY,
+        FailureCause::Refused => REJECTIONS,
+        FailureCause::NotConnected | FailureCause::SlowDown(_) | FailureCause::TimedOut | FailureCause::Unclear => {
+            STOPPED
+        }
     }
 }
 
@@ -107,7 +189,8 @@ pub(super) fn of_released(released: &ReleasedRun) -> u8 {
     }
 }
 
-/// The exit code of `reconcile`: that of `run` for the current state of the run, or 0 if no row is in doubt and nothing was asked.
+/// The exit code of `reconcile`: that of `run` for the current state of the run, or 0 if no rows are in doubt and
+/// nothing was asked.
 /// `polled` is how many unfinished messages were asked about.
 pub(super) fn of_reconciled(ReconciledRun { learnt, released }: &ReconciledRun, polled: u64) -> u8 {
     let counts = &released.snapshot.counts;

@@ -1,4 +1,4 @@
-//! `campaign explain`: why a rule is one, and how to mend what breaks it.
+//! `campaign explain`: the cause, an example and the fix of a rule, and the list of all rules.
 
 use serde_json::{Value, json};
 
@@ -9,48 +9,86 @@ use super::failure::Failure;
 use crate::check::rules::{RuleGroup, all, groups};
 use crate::finding::{Rule, did_you_mean, severity_word};
 
+/// The maximum width of an explanation, in characters.
+const WIDTH: usize = 100;
+
 pub(super) fn explain(context: &Context, args: &ExplainArgs) -> Result<u8, Failure> {
     let output = &context.output;
-    let Some(id) = &args.rule else {
+    let Some(typed) = &args.rule else {
         if output.json {
-            let rules: Vec<Value> = groups()
-                .iter()
-                .flat_map(|group| group.rules.iter().map(|rule| object(rule, group)).collect::<Vec<_>>())
-                .collect();
+            let of_group = |group: &RuleGroup| group.rules.iter().map(|rule| object(rule, group)).collect::<Vec<_>>();
+            let rules: Vec<Value> = groups().iter().flat_map(of_group).collect();
             output.object(&json!({ "rules": rules, "exit": exit::FINE }));
         } else {
-            output.summary(&groups().iter().map(listed).collect::<Vec<_>>().join("\n"));
+            output.summary(groups().iter().map(list).collect::<Vec<_>>().join("\n"));
         }
         return Ok(exit::FINE);
     };
-    // As it stands in a finding, too: `warning[empty-cell]`.
-    let id = id.split_once('[').map_or(id.as_str(), |(_, rest)| rest).trim_end_matches([']', ':']).to_lowercase();
+    let id = rule_id(typed);
     let found = groups().into_iter().find_map(|group| Some((*group.rules.iter().find(|rule| rule.id == id)?, group)));
     let Some((rule, group)) = found else {
-        let help = match did_you_mean(&id, all().map(|rule| rule.id)) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => "`campaign explain` without a rule lists them all".to_owned(),
-        };
-        return Err(Failure::wrong(format!("there is no rule `{id}`; {help}")));
+        return Err(unknown_rule(&id));
     };
     if output.json {
-        let mut told = object(rule, &group);
-        told["exit"] = exit::FINE.into();
-        output.object(&told);
+        let mut object = object(rule, &group);
+        object["exit"] = exit::FINE.into();
+        output.object(&object);
     } else {
-        let severity = severity_word(rule.severity);
-        output.summary(&format!("{} · {severity} · {}\n\n{}\n\n{}\n", rule.id, group.title, rule.why, rule.mend));
+        output.summary(page(rule));
     }
     Ok(exit::FINE)
 }
 
-/// The rules of a group as a person looks them up.
-fn listed(group: &RuleGroup) -> String {
-    let rules: String = group
-        .rules
-        .iter()
-        .map(|rule| format!("  {:<28} {:<8} {}\n", rule.id, severity_word(rule.severity), rule.why))
-        .collect();
+/// The id in what was typed, which can be copied from a finding: `warning[empty-cell]:`.
+fn rule_id(typed: &str) -> String {
+    typed.split_once('[').map_or(typed, |(_, rest)| rest).trim_end_matches([']', ':']).to_lowercase()
+}
+
+fn unknown_rule(id: &str) -> Failure {
+    let help = match did_you_mean(id, all().map(|rule| rule.id)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`campaign explain` lists all rules".to_owned(),
+    };
+    Failure::wrong(format!("unknown rule `{id}`")).with_help(help)
+}
+
+/// The explanation of a rule: at most ten lines.
+fn page(rule: &Rule) -> String {
+    let example: String = rule.text.example.iter().map(|line| format!("  {line}\n")).collect();
+    format!(
+        "{} · {}\n{}\nExample:\n{example}\n{}",
+        rule.id,
+        severity_word(rule.severity),
+        wrapped(rule.text.cause),
+        wrapped(&format!("Fix: {}", rule.text.fix)),
+    )
+}
+
+/// The text in lines of at most [`WIDTH`] characters. Code between backticks can be broken at spaces, too.
+fn wrapped(text: &str) -> String {
+    let mut lines = String::with_capacity(text.len() + 2);
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > WIDTH {
+            lines.push('\n');
+            used = 0;
+        } else if used > 0 {
+            lines.push(' ');
+            used += 1;
+        }
+        lines.push_str(word);
+        used += length;
+    }
+    lines + "\n"
+}
+
+/// A group of rules, one on each line.
+fn list(group: &RuleGroup) -> String {
+    let width = group.rules.iter().map(|rule| rule.id.len()).max().unwrap_or_default();
+    let line =
+        |rule: &&Rule| format!("  {:<width$}  {:<7}  {}\n", rule.id, severity_word(rule.severity), rule.text.summary());
+    let rules: String = group.rules.iter().map(line).collect();
     format!("{}:\n{rules}", group.title)
 }
 
@@ -59,7 +97,45 @@ fn object(rule: &Rule, group: &RuleGroup) -> Value {
         "rule": rule.id,
         "severity": severity_word(rule.severity),
         "about": group.title,
-        "why": rule.why,
-        "mend": rule.mend,
+        "summary": rule.text.summary(),
+        "why": rule.text.cause,
+        "example": rule.text.example.join("\n"),
+        "mend": rule.text.fix,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn explanation_has_three_parts_in_at_most_ten_lines() {
+        for rule in all() {
+            let page = page(rule);
+            let lines: Vec<&str> = page.lines().collect();
+            assert!(lines.len() <= 10, "{} has {} lines", rule.id, lines.len());
+            let wide = lines.iter().find(|line| line.chars().count() > WIDTH);
+            assert_eq!(wide, None, "{} is wider than {WIDTH}", rule.id);
+            let part = |start: &str| lines.iter().position(|line| line.starts_with(start));
+            let (example, fix) = (part("Example:"), part("Fix: "));
+            assert!(example > Some(2) && fix > example.map(|line| line + 2), "{page}");
+        }
+    }
+
+    #[test]
+    fn list_of_rules_fits_into_80_columns() {
+        for group in groups() {
+            let list = list(&group);
+            let wide = list.lines().find(|line| line.chars().count() > 80);
+            assert_eq!(wide, None, "{}", group.title);
+            assert_eq!(list.lines().count(), group.rules.len() + 1);
+        }
+    }
+
+    #[test]
+    fn rule_is_found_as_a_finding_shows_it() {
+        for typed in ["empty-cell", "warning[empty-cell]", "warning[empty-cell]:", "Empty-Cell"] {
+            assert_eq!(rule_id(typed), "empty-cell");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Warnings about folders and files that everyone on this machine can read or change, each once in a process.
+//! Warnings about folders and files that every user of this machine can read or change, each once in a process.
 //!
 //! Access by a group is no reason to warn: a group can share a state folder on purpose.
 
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::finding::quoted;
 use crate::private::{self, Access};
 
-/// What was warned of.
+/// The files and folders with a warning so far.
 #[derive(Debug, Default)]
 pub(super) struct Exposure(Mutex<BTreeSet<PathBuf>>);
 
@@ -21,7 +21,7 @@ impl Exposure {
         };
         let name = quoted(folder);
         let repair = match access {
-            Access { is_shared_temporary: true, .. } => "name a folder of your own with `--state-dir`".to_owned(),
+            Access { is_shared_temporary: true, .. } => "choose your own folder with `--state-dir`".to_owned(),
             // The folder of a group.
             Access { gives_its_group: true, .. } => format!("run `chmod o= {name}`"),
             _ => format!("run `chmod 700 {name}`"),

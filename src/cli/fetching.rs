@@ -1,4 +1,4 @@
-//! Fetching a list that is no file, for a command that only looks.
+//! Fetches a list from a URL, a database or a program, for a command that sends nothing.
 
 use std::io::{self, IsTerminal as _, Read};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) fn piped_input() -> Option<Box<dyn Read + Send>> {
 }
 
 impl Context {
-    /// A campaign with its list, fetched if that is wanted; a signal ends whatever fetches it.
+    /// A campaign with its list, fetched if `wanted`. A signal ends the fetch.
     pub(super) async fn listed(
         &self,
         inputs: Arc<Inputs>,
@@ -29,6 +29,7 @@ impl Context {
         let (state, profiles, mut interrupt) = (self.new_state()?, self.profiles(), self.interrupt()?);
         let with =
             Fetching { state: &state, ledger, profiles: &profiles, input: piped_input, observer: &self.observer };
+        let _waiting = self.output.waiting("Fetching the list…");
         tokio::select! {
             fetched = fetch(&inputs, with) => Ok(fetched?),
             signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => {

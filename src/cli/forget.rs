@@ -1,29 +1,29 @@
-//! `campaign forget`: number and cells of a person leave the ledger, the copies and the results.
+//! `campaign forget`: removes the number and the cells of a recipient from the ledger, the copies and the results.
 
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
 
 use super::args::ForgetArgs;
-use super::consent::typed;
 use super::context::Context;
 use super::events::unwritten;
 use super::exit;
 use super::failure::Failure;
-use super::number::number;
+use super::question::{Answer, Question, confirm};
+use super::region::number_of_campaigns;
 use crate::domain::Phone;
 use crate::finding::one_line;
-use crate::report::{Person, UnreadRun, plural};
+use crate::report::{Person, RowSelection, UnreadRun, plural};
 use crate::runs::{self, ForgottenPerson, ForgottenRows};
 
-/// What no command of this program can reach.
-const REMAINS: &str = "the lists that it came from, files written by `results --out`, `--excel` or `--people`, backups of \
-                       the state folder, and what the gateway keeps";
+/// What this program cannot remove.
+const REMAINS: &str = "the lists that the number came from, files written by `results --out`, `--excel` or `--people`, backups \
+                       of the state folder, and data stored by the gateway";
 
 pub(super) async fn forget(context: &Context, args: &ForgetArgs) -> Result<u8, Failure> {
-    let phone = number(&args.phone, args.region.as_deref())?;
+    let phone = number_of_campaigns(context, &args.phone, (args.region.region.as_deref(), None)).await?;
     let ledger = context.ledger().await?;
     if !args.yes {
-        agree(context, phone, &Person::find(ledger.as_ref(), phone).await?).await?;
+        agree(context, phone, &Person::find(ledger.as_ref(), phone, &RowSelection::default()).await?).await?;
     }
     let told = runs::forget(&context.adapters(ledger)?, phone).await?;
     let code = match () {
@@ -41,21 +41,14 @@ pub(super) async fn forget(context: &Context, args: &ForgetArgs) -> Result<u8, F
     Ok(code)
 }
 
-/// Asks whoever is at the terminal.
+/// Shows what is removed, and asks for a confirmation.
 async fn agree(context: &Context, phone: Phone, person: &Person) -> Result<(), Failure> {
-    if !context.output.can_ask() {
-        return Err(Failure::wrong("nobody can be asked whether to forget it; if that is right, add `--yes`"));
-    }
     let (rows, runs) = (plural(person.rows(), "row"), plural(person.runs.len() as u64, "run"));
-    let asked = format!(
-        "+{phone}: {rows} in {runs}\n  the number and all cells of these rows are taken out of the ledger, the copies and the \
-         results, for good;\n  what is planned is skipped, and the number gets no marketing any more\n\
-         type `yes` to forget it, anything else to leave: "
-    );
-    match typed(asked).await?.trim() {
-        "yes" => Ok(()),
-        _ => Err(Failure::wrong("not confirmed; nothing was forgotten")),
-    }
+    let question = Question::new(format!("Forget +{phone} for good?"), Answer::Yes, "forget it")
+        .fact("rows", format!("{rows} in {runs}"))
+        .note("The number and all cells of these rows are removed from the ledger, the copies and the results.")
+        .note("Planned messages to the number are skipped. It no longer receives marketing.");
+    confirm(&context.output, question, "forgetting a recipient", "Nothing was forgotten.").await
 }
 
 fn object(context: &Context, phone: Phone, told: ForgottenPerson, code: u8) -> Value {
@@ -73,7 +66,7 @@ fn object(context: &Context, phone: Phone, told: ForgottenPerson, code: u8) -> V
     let unwritten: Vec<String> = told.unwritten.into_iter().map(|why| unwritten(&context.output, why)).collect();
     object["unwritten"] = unwritten.into();
     if code == exit::STORAGE {
-        object["error"] = "not everything could be written; the same command goes on with it".into();
+        object["error"] = "some changes could not be written; run the same command again to finish".into();
     }
     object
 }
@@ -86,18 +79,18 @@ fn text(context: &Context, phone: Phone, told: ForgottenPerson) -> String {
         let skipped = if skipped.is_empty() { String::new() } else { format!(", {} of them skipped", skipped.len()) };
         text += &format!("  {run} · {}{skipped}\n", plural(rows.len(), "row"));
     }
-    text += "  it gets no marketing any more; a hash of it with a key stays, by which it is known if it comes again\n";
-    text += &format!("  what remains elsewhere: {REMAINS}\n");
+    text += "  The number no longer receives marketing. A keyed hash remains to recognize it in later lists.\n";
+    text += &format!("  Not removed: {REMAINS}.\n");
     for (run, rows) in &told.doubtful {
         let rows: Vec<String> = rows.iter().map(|row| row.to_string()).collect();
         let decide = context.output.command(format!("resolve {run} --rows {} --as DECISION", rows.join(",")));
         text += &format!(
-            "not forgotten: {} of {run}, in doubt: nobody knows yet whether the message went out\n  first: {decide}\n",
+            "not forgotten: {} of {run} in doubt, because the message might have been sent\n  first: {decide}\n",
             plural(rows.len() as u64, "row")
         );
     }
     for UnreadRun { run, why } in &told.unread {
-        text += &format!("not forgotten: {run} could not be looked through or written: {}\n", one_line(why));
+        text += &format!("not forgotten: {run} could not be read or written: {}\n", one_line(why));
     }
     for why in told.unwritten {
         text += &format!("not forgotten: {}\n", one_line(&unwritten(&context.output, why)));

@@ -1,4 +1,4 @@
-//! `campaign init`: a campaign file, its text and a list, ready to be rehearsed.
+//! `campaign init`: creates a campaign file, its text and a list, ready for a rehearsal.
 
 use serde_json::json;
 
@@ -6,6 +6,7 @@ use super::args::InitArgs;
 use super::context::Context;
 use super::exit::FINE;
 use super::failure::Failure;
+use super::text::{Line, Text, plain, strong};
 use crate::domain::ListForm;
 use crate::draft::{Draft, DraftError, Invalid, List, drafts, write_all};
 use crate::finding::{list_all, one_line, quoted};
@@ -16,10 +17,11 @@ pub(super) fn init(context: &Context, args: &InitArgs) -> Result<u8, Failure> {
     let name = &args.name;
     if !is_slug(name) {
         let from = args.from.as_ref().map(|list| format!(" --from {}", quoted(list))).unwrap_or_default();
+        let init = context.output.command(format!("init {}{from}", slug(name)));
         return Err(Failure::wrong(format!(
-            "`{name}` cannot be a campaign's name: 1 to 64 of a-z, 0-9 and `-`; say `{}`",
-            context.output.command(format!("init {}{from}", slug(name)))
-        )));
+            "`{name}` is not a valid campaign name: use 1 to 64 characters from a-z, 0-9 and `-`"
+        ))
+        .with_help(format!("use `{init}`")));
     }
     let form = ListForm { sheet: args.sheet.clone(), header_row: args.header_row, ..ListForm::default() };
     let list = args.from.as_deref().map(|path| List::read(path, &form)).transpose()?;
@@ -32,34 +34,35 @@ pub(super) fn init(context: &Context, args: &InitArgs) -> Result<u8, Failure> {
         return Ok(FINE);
     }
     let width = drafts.iter().map(|draft| draft.path.len()).max().unwrap_or_default();
-    let mut text = String::new();
+    let mut text = Text::new();
     for Draft { path, what, .. } in &drafts {
-        text += &format!("{path:width$}  {what}\n");
+        text.push(Line::success([strong(format!("{path:width$}")), plain(format!("  {what}"))]).hanging(width + 4));
     }
-    text += &list.as_ref().map(summary).unwrap_or_default();
-    context.output.result(&format!("{text}next: {next}\n"));
+    text.extend(list.as_ref().map(summary).unwrap_or_default());
+    text.push(Line::next(next));
+    context.output.result(text);
     Ok(FINE)
 }
 
-/// What was understood, for a person.
+/// How the list was understood.
 fn summary(list: &List) -> String {
-    let region = list.region.map(|region| format!(", national ones of {region}")).unwrap_or_default();
+    let region = list.region.map(|region| format!(" (national numbers: {region})")).unwrap_or_default();
     let names: Vec<&str> = list.columns.iter().map(|(name, _)| name.as_str()).collect();
-    let texts = if names.is_empty() { String::new() } else { format!("; texts can use {}", names.join(", ")) };
+    let texts = if names.is_empty() { String::new() } else { format!("; columns for templates: {}", names.join(", ")) };
     let (path, phone) = (one_line(&list.path), one_line(&list.phone));
-    let mut summary = format!("{path}: the numbers stand in `{phone}`{region}{texts}\n");
+    let mut summary = format!("{path}: phone numbers in `{phone}`{region}{texts}\n");
     if let [other, ..] = &list.other_phones[..] {
         let others = list_all(list.other_phones.iter().map(String::as_str));
         summary += &format!(
-            "  numbers stand in {others} too; to send there instead, write `phone: {}` under `columns`; to send there if the \
-             first has none, write a list: `phone: […, …]`\n",
+            "  more phone numbers in {others}. To use them instead, write `phone: {}` under `columns`. To use them if the first \
+             column is empty, write `phone: […, …]`\n",
             one_line(other)
         );
     }
     if let Some(Invalid { rows, of, first }) = &list.invalid {
         let (rows, of) = (thousands(*rows), plural(*of, "row"));
         summary +=
-            &format!("  without a valid number: {rows} of {of}, the first is row {first}; the check tells why\n");
+            &format!("  {rows} of {of} without a valid number, the first in row {first}; `campaign check` shows why\n");
     }
     summary
 }
@@ -91,13 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn other_columns_of_numbers_and_rows_without_one_are_told() {
+    fn summary_names_other_phone_columns_and_invalid_rows() {
         let list = "Телефон,Телефон 2,name\n+380501234567 +380671234567,+380671234567,Olena\n,+380671234568,Ivan\n\
                     +380501234568,+380671234569,Taras\n+380501234569,,Maria\n";
         let summary = super::summary(&read(list).unwrap());
-        assert!(summary.contains("the numbers stand in `Телефон`;"), "{summary}");
-        assert!(summary.contains("numbers stand in `Телефон 2` too"), "{summary}");
-        assert!(summary.contains("without a valid number: 2 of 4 rows, the first is row 2;"), "{summary}");
+        assert!(summary.contains("phone numbers in `Телефон`;"), "{summary}");
+        assert!(summary.contains("more phone numbers in `Телефон 2`"), "{summary}");
+        assert!(summary.contains("2 of 4 rows without a valid number, the first in row 2;"), "{summary}");
         let sound = read("phone,name\n+380501234567,Olena\n").unwrap();
         assert_eq!((super::summary(&sound).lines().count(), sound.invalid), (1, None));
     }

@@ -1,4 +1,4 @@
-//! `campaign ledger`: looking after the ledger itself.
+//! `campaign ledger`: checks, copies and upgrades the ledger.
 
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use super::exit;
 use super::failure::Failure;
 use super::output::Output;
 use super::suggested::file;
+use super::text::{Line, Text, bad, copied, plain};
 use crate::finding::{one_line, quoted};
 use crate::ledger::{NoPostgresAddress, PostgresAddress, PostgresLedger, RecordKind};
 use crate::report::plural;
@@ -26,7 +27,7 @@ pub(super) async fn ledger(context: &Context, command: LedgerCommand) -> Result<
     }
 }
 
-/// Brings the tables of a database to this version; those of a file are, since the first command that wrote.
+/// Upgrades the tables of a database to this version. A file is upgraded by the first command that writes to it.
 async fn upgrade(context: &Context) -> Result<u8, Failure> {
     let (place, upgraded) = (context.place()?, context.upgrade_ledger().await?);
     if context.output.json {
@@ -34,11 +35,13 @@ async fn upgrade(context: &Context) -> Result<u8, Failure> {
         return Ok(exit::FINE);
     }
     let what = match upgraded {
-        true => "is of this version now; processes of an earlier one send nothing more with it, and end with 74",
-        false => "is of this version: there is nothing to do",
+        true => "was upgraded to this version. Processes of an earlier version stop sending and exit with 74",
+        false => "already has this version; nothing changed",
     };
-    let next = context.output.command("status");
-    context.output.result(&format!("the ledger in `{place}` {what}\nnext: {next}\n"));
+    let mut text = Text::new();
+    text.push(Line::success([plain("the ledger in "), copied(place), plain(format!(" {what}"))]));
+    text.push(Line::next(context.output.command("status")));
+    context.output.result(text);
     Ok(exit::FINE)
 }
 
@@ -51,10 +54,10 @@ async fn copy(context: &Context, to: &LedgerUrl) -> Result<u8, Failure> {
     from.close().await;
     let next = context.output.command(format!("ledger check --ledger {}", quoted(address.repeatable())));
     let rest = format!(
-        "what is in `{place}` stays as it was, and sends nothing any more\n\
-         next: {next}, and from then on `--ledger` or CAMPAIGN_LEDGER\n"
+        "the ledger in `{place}` is unchanged, and no run can send with it any more\n\
+         next: {next}, and use `--ledger` or CAMPAIGN_LEDGER from now on\n"
     );
-    backup::tell(context, address.shown(), copied?, ("now", &rest))
+    backup::tell(context, address.shown(), copied?, ("now contains the ledger", &rest))
 }
 
 async fn check(context: &Context) -> Result<u8, Failure> {
@@ -62,7 +65,7 @@ async fn check(context: &Context) -> Result<u8, Failure> {
     let Some(ledger) = context.existing_ledger().await? else {
         match context.output.json {
             true => context.output.object(&json!({ "runs": 0, "rows": 0, "problems": [], "exit": exit::FINE })),
-            false => context.output.result(&format!("no ledger yet in `{place}`\n")),
+            false => context.output.result(format!("no ledger yet in `{place}`\n")),
         }
         return Ok(exit::FINE);
     };
@@ -81,26 +84,36 @@ async fn check(context: &Context) -> Result<u8, Failure> {
             "runs": runs, "rows": rows, "problems": problems.iter().map(problem).collect::<Vec<_>>(), "exit": code,
         });
         if code == exit::STORAGE {
-            object["error"] = "not everything in the ledger is as it was written".into();
+            object["error"] = "some records of the ledger are damaged".into();
         }
         context.output.object(&object);
         return Ok(code);
     }
     let held = format!("{} with {}", plural(runs, "run"), plural(rows, "row"));
-    let mut text = match problems.len() {
-        0 => format!("the ledger in `{place}` is sound: {held}, each record and copy as it was written\n"),
-        count => format!("{} in the ledger in `{place}`, of {held}:\n", plural(count as u64, "problem")),
-    };
+    let mut text = Text::new();
+    let (ledger, records) = ([plain("the ledger in "), copied(place)], "all records and copies are intact");
+    match problems.len() as u64 {
+        0 => text.push(Line::success(ledger.into_iter().chain([plain(format!(" is sound: {held}; {records}"))]))),
+        count => {
+            let problems = [bad(plural(count, "problem")), plain(" in ")].into_iter().chain(ledger);
+            text.push(Line::failure(problems.chain([plain(format!(", which has {held}:"))])));
+        }
+    }
     for LedgerProblem { run, what, kind } in &problems {
-        let run = run.as_ref().map(|run| format!("{}: ", one_line(run))).unwrap_or_default();
-        text += &format!("  {run}{}\n", one_line(what));
-        text += &kind.as_ref().map(|kind| format!("    help: {}\n", help(kind, &context.output))).unwrap_or_default();
+        let run = run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
+        text.line(2, [plain(run), plain(what.as_str())]);
+        if let Some(kind) = kind {
+            text.extend(format!("    help: {}", help(kind, &context.output)));
+        }
     }
     if !problems.is_empty() {
-        text += "nothing was changed; put a good copy of the ledger back, or keep it and ask for help\n";
+        text.line(
+            0,
+            [plain("Nothing was changed. Restore a good copy of the ledger, or keep this one and ask for help.")],
+        );
     }
-    text += &format!("next: {}\n", context.output.command("status"));
-    context.output.done(&text, code);
+    text.push(Line::next(context.output.command("status")));
+    context.output.done(text, code);
     Ok(code)
 }
 
@@ -135,8 +148,8 @@ fn help(kind: &RecordKind, output: &Output) -> String {
         RecordKind::ApprovalRule => {
             "nothing is sent through live gateways; restore a good copy of the ledger".to_owned()
         }
-        RecordKind::Notification => "it is not sent; everything else goes on".to_owned(),
-        RecordKind::Account => "nothing is sent through this account; put a good copy of the ledger back".to_owned(),
-        RecordKind::Forgetting => "nothing is sent; put a good copy of the ledger back".to_owned(),
+        RecordKind::Notification => "it is not sent; everything else continues".to_owned(),
+        RecordKind::Account => "nothing is sent through this account; restore a good copy of the ledger".to_owned(),
+        RecordKind::Forgetting => "nothing is sent; restore a good copy of the ledger".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! The ledger that a call means: the SQLite file in the state folder, or the database that `--ledger` names.
+//! The ledger of a command: the SQLite file in the state folder, or the database of `--ledger`.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use crate::runs::{Event, Launch, unfamiliar_ledger_warning};
 /// The file of the ledger in the state folder.
 const LEDGER: &str = "ledger.sqlite";
 
-/// How long a command that sends nothing waits for a process that has the ledger and is stopped.
+/// How long a command that sends nothing waits for a stopped process that holds the ledger.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the end of a command waits for the ledger to be closed.
 const CLOSING: Duration = Duration::from_secs(10);
-/// The same after a second signal: whoever gave it does not want to wait.
+/// The same after a second signal, whose sender does not want to wait.
 const HURRIED: Duration = Duration::from_millis(200);
 
 /// Hears how long a commit took.
@@ -49,7 +49,7 @@ impl OpenLedgers {
     }
 }
 
-/// Which ledger a call means.
+/// The ledger of a command.
 enum Chosen {
     /// The file in the state folder.
     File(PathBuf),
@@ -75,18 +75,18 @@ impl Context {
         }
     }
 
-    /// The ledger in the file, for whoever moves it.
+    /// The ledger in the file, to move it.
     pub(super) async fn ledger_in_a_file(&self) -> Result<SqliteLedger, Failure> {
         match self.chosen()? {
             Chosen::File(path) if is_there(&path)? => Ok(SqliteLedger::open(&path, Timestamp::now).await?),
             Chosen::File(_) => Err(Failure::wrong(format!("no ledger yet in `{}`", self.place()?))),
             Chosen::Shared(_) => {
-                Err(Failure::wrong("only a ledger in a state folder can be copied; leave `--ledger` out"))
+                Err(Failure::wrong("only a ledger in a state folder can be copied; remove `--ledger`"))
             }
         }
     }
 
-    /// Makes a backup of the ledger.
+    /// Creates a backup of the ledger.
     pub(super) async fn back_up(&self, folder: &Path) -> Result<CopiedLedger, Failure> {
         let none = || Err(Failure::wrong(format!("no ledger yet in `{}`", self.place()?)));
         Ok(match self.chosen()? {
@@ -106,7 +106,7 @@ impl Context {
         })
     }
 
-    /// Puts a backup back, and opens the ledger that it is then.
+    /// Restores a backup and opens the restored ledger.
     pub(super) async fn restore(&self, folder: &Path) -> Result<Arc<dyn Ledger>, Failure> {
         let state = self.new_state()?;
         match self.chosen()? {
@@ -116,10 +116,10 @@ impl Context {
         self.ledger().await
     }
 
-    /// Brings the tables of the ledger to this version; tells whether they were older.
+    /// Upgrades the tables of the ledger to this version, and returns whether they were older.
     pub(super) async fn upgrade_ledger(&self) -> Result<bool, Failure> {
         let upgraded = match self.chosen()? {
-            // Whoever writes to a file first brings it to its own version: no other machine uses it.
+            // The first command that writes to a file upgrades it: no other machine uses it.
             Chosen::File(path) => is_there(&path)?.then_some(false),
             Chosen::Shared(address) => PostgresLedger::upgrade(&address).await?,
         };
@@ -145,7 +145,7 @@ impl Context {
         })
     }
 
-    /// The ledger, for commands that write; created where there is none.
+    /// The ledger, for commands that write; created if it does not exist.
     pub(super) async fn ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
         self.opened(Arc::new(|_| {})).await
     }
@@ -199,7 +199,7 @@ impl Context {
         self.ledger().await
     }
 
-    /// The ledger, whatever its mark says of it, since a person wants it to count.
+    /// The ledger, accepted by a person although its high-water mark speaks against it.
     async fn accepted_ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
         let state = self.new_state()?;
         let (ledger, refused) = match self.chosen()? {
@@ -213,17 +213,20 @@ impl Context {
             }
         };
         if let Some(refused) = refused {
-            self.output.note(&format!("this ledger counts from now on, as you say: {}", refused.reason()));
+            self.output.note(&format!(
+                "this ledger is accepted as the current one despite this problem: {}",
+                refused.reason()
+            ));
         }
         Ok(ledger)
     }
 
-    /// The ledger, for commands that only read; nothing where there is none.
+    /// The ledger, for commands that only read; `None` if it does not exist.
     ///
-    /// Whatever speaks against believing it is said, and ends the command with 74.
+    /// If it cannot be trusted, the command warns and ends with 74.
     ///
     /// # Errors
-    /// When nobody can tell whether there is one: who reads "nothing was sent" there may send it again.
+    /// When its existence is unknown: a wrong "nothing was sent" might lead to a second message.
     pub(super) async fn existing_ledger(&self) -> Result<Option<Arc<dyn Ledger>>, Failure> {
         let (ledger, distrusted, copies) = match self.chosen()? {
             Chosen::File(path) => self.existing_file(path).await?,
@@ -236,7 +239,7 @@ impl Context {
             },
         };
         if let Some(reason) = distrusted {
-            self.output.distrust(&reason.to_string());
+            self.output.distrust(&self.output.explain(&reason.into()).on_one_line());
         }
         if let Some(sign) = stray_runs(copies).into_iter().next() {
             (self.observer)(Event::Contradicted(sign));
@@ -244,7 +247,7 @@ impl Context {
         Ok(ledger)
     }
 
-    /// The ledger in a file, why what it says is not to be believed, and copies of runs that it does not have.
+    /// The ledger in a file, why it is not trusted, and copies of runs that it does not have.
     async fn existing_file(
         &self,
         path: PathBuf,
@@ -266,7 +269,7 @@ impl Context {
         }
     }
 
-    /// Closes what was opened: everything that was acknowledged is marked then, and in the ledger's file.
+    /// Closes the ledgers. Then all acknowledged records are in the file and in the high-water mark.
     pub(super) async fn close(&self) {
         let ledgers = self.ledgers.take();
         let closing = async {
@@ -278,7 +281,7 @@ impl Context {
             () = closing => {}
             () = self.hurried() => {}
             () = tokio::time::sleep(CLOSING) => {
-                tracing::warn!("the ledger could not be closed within {} s; nothing of it is lost", CLOSING.as_secs());
+                tracing::warn!("the ledger was not closed within {} s; no records are lost", CLOSING.as_secs());
             }
         }
     }

@@ -6,11 +6,9 @@ mod answer;
 mod approve;
 mod args;
 mod backup;
-mod busy;
-mod changed;
 mod check;
+mod clock;
 mod completions;
-mod confirm;
 mod connector;
 mod consent;
 mod context;
@@ -21,30 +19,35 @@ mod exposure;
 mod failure;
 mod fetching;
 mod find;
+mod forecast;
 mod forget;
 mod gateway;
+mod hint;
 mod init;
 mod ledger;
 mod ledgers;
 mod listing;
+mod live_line;
 mod number;
 mod outcome;
 mod output;
 mod page;
 mod plan;
-mod policy;
 mod preview;
 mod process;
 mod progress;
 mod purge;
+mod question;
 mod receipt;
 mod reconcile;
+mod region;
 mod replies;
 mod report;
 mod resolve;
 mod resources;
 mod results;
 mod retry;
+mod retry_errors;
 mod run;
 mod sandbox;
 mod schedule;
@@ -56,12 +59,14 @@ mod signals;
 mod single_report;
 mod slips;
 mod spark;
+mod states;
 mod status;
 mod stop;
 mod suggested;
 mod suppress;
 mod table;
 mod test;
+mod text;
 mod watch;
 mod worker;
 
@@ -78,15 +83,16 @@ use suggested::Options;
 
 /// Runs one command line and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let arguments = with_help(arguments.into_iter().collect());
     let json = arguments.iter().any(|argument| argument == "--json");
-    let matches = args::command().try_get_matches_from(&arguments);
+    let matches = shell::coloured(args::command(), &arguments).try_get_matches_from(&arguments);
     let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (mut parsed, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
             let error = slips::without_environment(error, &arguments);
-            return shell::refuse(&slips::without_risky_advice(error), json);
+            let error = args::suggest_command(slips::without_risky_advice(error), &arguments);
+            return shell::refuse(&error, json);
         }
     };
     parsed.global.json |= parsed.command.prints_json();
@@ -104,6 +110,19 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
+/// The arguments, with `--help` if the program alone or `help` was typed: all three print the same.
+fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    match &arguments[..] {
+        [] => arguments.push("campaign".into()),
+        [_, help] if help == "help" => drop(arguments.pop()),
+        _ => {}
+    }
+    if arguments.len() == 1 {
+        arguments.push("--help".into());
+    }
+    arguments
+}
+
 /// Runs a command to its end, and closes the ledger, however it ended.
 fn to_end(context: &Context, command: Command) -> Result<u8, Failure> {
     let runtime = process::runtime()?;
@@ -113,8 +132,8 @@ fn to_end(context: &Context, command: Command) -> Result<u8, Failure> {
     // A survey that was interrupted may still be reading; nobody waits for it.
     runtime.shutdown_background();
     ended.unwrap_or_else(|_| {
-        let message = "an internal error ended the command, which is a bug; what was sent is in the ledger, and the \
-                       same command goes on from there";
+        let message = "an internal error ended the command, which is a bug; everything that was sent is in the ledger, \
+                       and the same command continues from there";
         Err(Failure::new(exit::BUG, message))
     })
 }

@@ -1,4 +1,4 @@
-//! A number that was typed.
+//! A phone number as a command argument.
 
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -9,7 +9,7 @@ use crate::domain::{Phone, Region};
 /// A number of the country whose numbers the campaign has.
 pub(super) fn number_of(typed: &SecretString, region: Option<Region>) -> Result<Phone, Failure> {
     parse(typed.expose_secret(), region)
-        .map_err(|problem| Failure::wrong(format!("PHONE is not a number that can be used: {problem}")))
+        .map_err(|problem| Failure::wrong(format!("PHONE is not a valid phone number: {problem}")))
 }
 
 /// The number, national where its country was typed too.
@@ -17,10 +17,11 @@ pub(super) fn number(typed: &SecretString, country: Option<&str>) -> Result<Phon
     parse(typed.expose_secret(), region(country)?).map_err(|problem| {
         Failure::wrong(match problem {
             PhoneProblem::National => {
-                "a number without its country's code; write it with `+`, or say its country, such as `--region UA`"
+                "the number has no country code; write it with `+` and its country code, or specify its country, such \
+                 as `--region UA`"
                     .to_owned()
             }
-            problem => format!("PHONE is not a number that can be used: {problem}"),
+            problem => format!("PHONE is not a valid phone number: {problem}"),
         })
     })
 }

@@ -1,4 +1,4 @@
-//! `campaign outcome`: what people bought after their message, against those who got none.
+//! `campaign outcome`: purchases after a message, compared with the holdout group.
 
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -8,13 +8,14 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::number::region;
-use super::table::table;
+use super::table::Table;
+use super::text::{Line, Meaning, Text, caution, plain, span, strong};
 use crate::delivery::FrozenInputs;
 use crate::domain::Row;
 use crate::report::{Arm, Effect, PurchaseFile, Purchases, Verdict, duration, plural, thousands};
 use crate::runs::{self, Error};
 
-/// What the row of those who got nothing is called.
+/// The name of the row of the holdout group.
 const HOLDOUT: &str = "holdout";
 
 pub(super) async fn outcome(context: &Context, args: OutcomeArgs) -> Result<u8, Failure> {
@@ -24,7 +25,7 @@ pub(super) async fn outcome(context: &Context, args: OutcomeArgs) -> Result<u8, 
         Some(name) => TimeZone::get(name).map_err(|error| Failure::wrong(error.to_string()))?,
         None => TimeZone::system(),
     };
-    let zone_name = zone.iana_name().unwrap_or("this computer").to_owned();
+    let zone_name = zone.iana_name().unwrap_or("this computer's time zone").to_owned();
     let file = PurchaseFile {
         path: args.file.clone(),
         phone: args.phone.clone(),
@@ -33,34 +34,38 @@ pub(super) async fn outcome(context: &Context, args: OutcomeArgs) -> Result<u8, 
         region: region(args.region.as_deref())?.or(frozen.brief.region),
         zone,
     };
+    let waiting = context.output.waiting("Reading the purchases…");
     let reading = tokio::task::spawn_blocking(move || Purchases::read(&file)).await;
     let purchases = reading.map_err(|error| Failure::new(exit::BUG, error.to_string()))?.map_err(Error::Findings)?;
     let edition = runs::edition_of(ledger.as_ref(), &run).await?;
     let effect = Effect::of(ledger.as_ref(), &edition, &purchases, args.within).await.map_err(Error::from)?;
+    drop(waiting);
     if context.output.json {
         let within = args.within.as_secs();
         context.output.object(&object((&run.name(), within), &effect, &purchases, args.amount.is_some()));
     } else {
         let head = format!(
-            "{}: {} in `{}`, those counted that came within {} after the message; its times are those of {zone_name}\n",
+            "{}: {} in `{}`; purchases count within {} after the message; times in the file are in {zone_name}\n",
             run.name(),
             plural(purchases.len() as u64, "purchase"),
             args.file.display(),
             duration(args.within.unsigned_abs())
         );
-        context.output.done(&format!("{head}{}", words(&effect, &purchases, args.amount.is_some())), exit::FINE);
+        let mut text = Text::from(head);
+        text.extend(words(&effect, &purchases, args.amount.is_some()));
+        context.output.done(text, exit::FINE);
     }
     Ok(exit::FINE)
 }
 
-fn words(effect: &Effect, purchases: &Purchases, has_amounts: bool) -> String {
+fn words(effect: &Effect, purchases: &Purchases, has_amounts: bool) -> Text {
     let holdout = effect.holdout.as_ref();
-    let mut text = String::new();
+    let mut text = Text::new();
     for (why, (rows, first)) in &purchases.unusable {
-        text += &format!("  left out: {} with {why}, the first in row {first}\n", plural(*rows, "row"));
+        text.line(2, [caution(format!("skipped: {} with {why}, the first in row {first}", plural(*rows, "row")))]);
     }
     if effect.waiting > 0 {
-        text += &format!("  not sent yet, and not counted: {}\n", plural(effect.waiting, "message"));
+        text.line(2, [plain(format!("not counted, because not sent yet: {}", plural(effect.waiting, "message")))]);
     }
     let sent = effect.sent.iter().map(|(variant, arm)| (variant.as_deref().unwrap_or("sent"), arm));
     let rows = sent.clone().chain(holdout.map(|arm| (HOLDOUT, arm)));
@@ -85,27 +90,28 @@ fn words(effect: &Effect, purchases: &Purchases, has_amounts: bool) -> String {
         ]
     });
     let paid = if has_amounts { "amount" } else { "" };
-    let header =
-        ["", "people", "bought", "share", "with 95 % certainty", "points above the holdout", "purchases", paid];
-    text += &table(header, rows);
+    let header = ["", "people", "bought", "share", "95 % interval", "points above the holdout", "purchases", paid];
+    text.extend(Table::new(header, rows));
     match holdout {
-        None => {
-            text += "nobody was held out (`holdout: 10%`), so nobody can tell what would have been bought without a message\n"
-        }
-        Some(holdout) => sent.for_each(|(name, arm)| text += &judged(name, arm, holdout)),
+        None => text.push(Line::prose(
+            "there was no holdout group (`holdout: 10%`), so the effect of the messages cannot be measured",
+        )),
+        Some(holdout) => sent.for_each(|(name, arm)| text.push(judged(name, arm, holdout))),
     }
     text
 }
 
-/// What is known of those who got a message, in a line.
-fn judged(name: &str, arm: &Arm, holdout: &Arm) -> String {
-    let what = match Verdict::of(arm.bought, holdout.bought) {
-        Verdict::More => "more people bought something than without a message",
-        Verdict::Fewer => "fewer people bought something than without a message",
-        Verdict::Unproven => "there is not enough data: chance alone may explain the difference to the holdout",
-        Verdict::TooFew => "there is not enough data: fewer than 30 people say nothing",
+/// The verdict about the recipients of a message.
+fn judged(name: &str, arm: &Arm, holdout: &Arm) -> Line {
+    let (meaning, what) = match Verdict::of(arm.bought, holdout.bought) {
+        Verdict::More => (Meaning::Good, "more recipients bought something than in the holdout group"),
+        Verdict::Fewer => (Meaning::Bad, "fewer recipients bought something than in the holdout group"),
+        Verdict::Unproven => {
+            (Meaning::Caution, "not enough data: the difference from the holdout group might be due to chance")
+        }
+        Verdict::TooFew => (Meaning::Caution, "not enough data: at least 30 people are needed in each group"),
     };
-    format!("{name}: {what}\n")
+    Line::new([strong(name), plain(": "), span(meaning, what)])
 }
 
 fn percent(share: f64) -> String {

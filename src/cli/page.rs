@@ -25,17 +25,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// When something stands there that is no page of ours.
 pub(super) fn check_place(path: &Path) -> Result<(), Failure> {
     if path.as_os_str() == "-" {
-        return Err(Failure::wrong("a page goes to a file; name one, such as `preview.html`"));
+        return Err(Failure::wrong("a page cannot be written to standard output; name a file, such as `preview.html`"));
     }
     if path.is_dir() {
-        return Err(Failure::wrong(format!("`{}` is a folder; name a file in it", path.display())));
+        return Err(Failure::wrong(format!("`{}` is a folder; choose a file in it", path.display())));
     }
     match is_ours(path) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Failure::wrong(format!(
-            "`{}` is there already and is no page that this program made; name another file",
-            path.display()
-        ))),
+        Ok(false) => {
+            Err(Failure::wrong(format!("`{}` already exists and is not a page written by campaign", path.display()))
+                .with_help("choose another file"))
+        }
         Err(error) => Err(unwritable(path, &error)),
     }
 }
@@ -68,14 +68,14 @@ pub(super) fn write(path: &Path, page: &str) -> Result<(), Failure> {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::wrong(format!("the page `{}` cannot be written: {error}", path.display()))
+    Failure::wrong(format!("cannot write the page `{}`: {error}", path.display()))
 }
 
 /// Opens a page as the system opens files; where that is not possible it says where the page is.
 pub(super) async fn open(output: &Output, path: &Path) {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let why = match opener(&whole) {
-        None => "there is no screen here".to_owned(),
+        None => "no screen is available".to_owned(),
         Some(command) => match started(command).await {
             Ok(()) => return,
             Err(why) => why,
@@ -108,7 +108,7 @@ async fn started(mut command: Command) -> Result<(), String> {
     let program = command.as_std().get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().map_err(|error| format!("`{program}` cannot be started: {error}"))?;
     match tokio::time::timeout(PATIENCE, child.wait()).await {
-        Ok(Ok(status)) if !status.success() => Err(format!("`{program}` could not do it")),
+        Ok(Ok(status)) if !status.success() => Err(format!("`{program}` failed")),
         _ => Ok(()),
     }
 }

@@ -1,7 +1,6 @@
-//! What the process arranges with the system before it does anything.
+//! Settings of the process: core files, memory protection, limits and threads.
 //!
-//! A system that knows no core files, memory closed to others or limits on files goes without them; only one that has no
-//! threads or files left to begin with fails a command.
+//! A system without one of these is accepted. Only a system without free threads or files fails a command.
 
 use std::io;
 use std::panic::{catch_unwind, set_hook, take_hook};
@@ -26,13 +25,13 @@ pub(super) fn keep_memory_private() {
 
         let none = Rlimit { current: Some(0), maximum: getrlimit(Resource::Core).maximum };
         if let Err(error) = setrlimit(Resource::Core, none) {
-            tracing::debug!("core files cannot be switched off: {error}");
+            tracing::debug!("cannot disable core files: {error}");
         }
     }
     // A program that takes core files through a pipe is given them whatever the limit.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
-        tracing::debug!("the memory cannot be closed to others: {error}");
+        tracing::debug!("cannot protect the memory from other processes: {error}");
     }
 }
 
@@ -54,7 +53,7 @@ pub(super) fn outlive_full_files() {
         use tokio::signal::unix::{SignalKind, signal};
 
         if let Err(error) = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())) {
-            tracing::debug!("SIGXFSZ is left as it is: {error}");
+            tracing::debug!("cannot ignore SIGXFSZ: {error}");
         }
     }
 }
@@ -66,7 +65,7 @@ pub(super) fn outlive_full_files() {
 /// which is no bug here, and is told as what it is.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     let reason = match try_threads(cores() * PER_CORE + FURTHER) {
-        Err(error) => format!("it starts no further thread: {error}"),
+        Err(error) => format!("it cannot start a new thread: {error}"),
         Ok(()) => {
             let hook = take_hook();
             set_hook(Box::new(|_| {}));
@@ -75,12 +74,12 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
             match built {
                 Ok(Ok(runtime)) => return Ok(runtime),
                 Ok(Err(error)) => error.to_string(),
-                Err(_) => "too few open files, threads or too little memory".to_owned(),
+                Err(_) => "not enough file handles, threads or memory".to_owned(),
             }
         }
     };
-    let advice = "see `ulimit -a`; nothing was sent, and the same command goes on once there is more";
-    Err(Failure::storage(format!("the system does not let the program start: {reason}; {advice}")))
+    let help = "raise the limits that `ulimit -a` shows, then run the same command again";
+    Err(Failure::storage(format!("the system has too few resources: {reason}; nothing was sent")).with_help(help))
 }
 
 /// Whether the system lets the program have so many threads at the same time.

@@ -1,4 +1,4 @@
-//! Progress while a run is sent: a bar on a terminal, a line every ten seconds without one, objects for programs.
+//! Progress of a run: a bar on a terminal, a line every ten seconds without one, objects for programs.
 
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -7,26 +7,31 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::{Timestamp, Zoned};
 use serde_json::{Value, json};
+use textwrap::core::display_width;
 
 use super::args::ProgressForm;
+use super::live_line::{self, LiveLine, suspended};
+use super::output::{Output, error_columns};
+use super::text::{Line, Meaning, Span, dim, joined, plain, span, strong};
 use crate::delivery::{AfterWait, DeliveryEvent};
 use crate::finding::{harmless_json, one_line};
 use crate::ledger::State;
 use crate::report::{Estimate, SendingProgress, counts_line, duration, plural, thousands};
 
-/// How often a line is written where there is no terminal.
+/// How often a line is written without a terminal.
 const LINES: Duration = Duration::from_secs(10);
-/// How often a program is told the counts.
+/// How often a program gets the counts.
 const OBJECTS: Duration = Duration::from_secs(1);
 
 /// Shows events on standard error.
 pub(super) struct Progress {
     sending: Mutex<SendingProgress>,
     shown: ProgressDisplay,
+    output: Output,
 }
 
 enum ProgressDisplay {
-    Bar(ProgressBar),
+    Bar(LiveLine),
     /// Lines, the last of which was written then.
     Lines(Mutex<Instant>),
     /// Objects, the last of which with counts was written then.
@@ -36,14 +41,14 @@ enum ProgressDisplay {
 
 impl Progress {
     /// The progress of a run with this many rows; this command leaves `later` of them planned.
-    pub(super) fn new(rows: u64, later: u64, form: ProgressForm) -> Self {
-        let shown = match form {
-            ProgressForm::Bar => ProgressDisplay::Bar(bar(rows.saturating_sub(later))),
+    pub(super) fn new(rows: u64, later: u64, output: &Output) -> Self {
+        let shown = match output.progress() {
+            ProgressForm::Bar => ProgressDisplay::Bar(live_line::show(bar(rows.saturating_sub(later)))),
             ProgressForm::Auto | ProgressForm::Lines => ProgressDisplay::Lines(Mutex::new(Instant::now())),
             ProgressForm::Json => ProgressDisplay::Json(Mutex::new(Instant::now())),
             ProgressForm::None => ProgressDisplay::Nothing,
         };
-        Self { sending: Mutex::new(SendingProgress::new(rows, later)), shown }
+        Self { sending: Mutex::new(SendingProgress::new(rows, later)), shown, output: output.clone() }
     }
 
     /// Takes an event in.
@@ -56,8 +61,8 @@ impl Progress {
             }
             DeliveryEvent::Waiting { .. } | DeliveryEvent::Asking { .. } => {
                 sending.waits();
-                if let ProgressDisplay::Bar(bar) = &self.shown {
-                    bar.set_message(message(&sending, columns()));
+                if let ProgressDisplay::Bar(line) = &self.shown {
+                    line.bar().set_message(self.message(&sending));
                 }
             }
             DeliveryEvent::Warning(_) | DeliveryEvent::Slow { .. } | DeliveryEvent::Stopping { .. } => {}
@@ -68,10 +73,10 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away, so that the summary stands alone; a program gets the last counts.
+    /// Removes the bar, so that the summary takes its place; a program gets the last counts.
     pub(super) fn finish(&self) {
         match &self.shown {
-            ProgressDisplay::Bar(bar) => bar.finish_and_clear(),
+            ProgressDisplay::Bar(line) => line.bar().finish_and_clear(),
             ProgressDisplay::Json(_) => {
                 let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
                 json_line(sending.json());
@@ -82,10 +87,11 @@ impl Progress {
 
     fn draw(&self, sending: &SendingProgress) {
         match &self.shown {
-            ProgressDisplay::Bar(bar) => {
+            ProgressDisplay::Bar(line) => {
+                let bar = line.bar();
                 bar.set_length(sending.total());
                 bar.set_position(sending.through());
-                bar.set_message(message(sending, columns()));
+                bar.set_message(self.message(sending));
             }
             ProgressDisplay::Lines(last) if is_due(last, LINES) => {
                 let (through, total) = (thousands(sending.through()), thousands(sending.total()));
@@ -96,17 +102,22 @@ impl Progress {
         }
     }
 
+    /// The words beside the bar.
+    fn message(&self, sending: &SendingProgress) -> String {
+        Line::new(message(sending, error_columns().unwrap_or(80))).render(None, self.output.error_color())
+    }
+
     fn say(&self, line: &str) {
         match &self.shown {
-            ProgressDisplay::Bar(bar) => bar.suspend(|| error_line(line)),
-            // Who reads a log later wants to know when.
+            ProgressDisplay::Bar(_) => self.output.say(line),
+            // A reader of a log wants to know the time.
             ProgressDisplay::Lines(_) => error_line(&format!("{}  {line}", Zoned::now().strftime("%Y-%m-%d %H:%M:%S"))),
             ProgressDisplay::Json(_) | ProgressDisplay::Nothing => {}
         }
     }
 }
 
-/// Whether the last one is this long ago; if so, the last one is now.
+/// Whether the last output is this long ago. If so, the next one is now.
 fn is_due(last: &Mutex<Instant>, every: Duration) -> bool {
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
     let due = last.elapsed() >= every;
@@ -116,17 +127,17 @@ fn is_due(last: &Mutex<Instant>, every: Duration) -> bool {
     due
 }
 
-/// An event in words; counts are shown otherwise.
+/// An event in words, without counts.
 fn words(event: &DeliveryEvent) -> String {
     match event {
         DeliveryEvent::Settled { .. } => String::new(),
         DeliveryEvent::Warning(what) => format!("warning: {what}"),
         DeliveryEvent::Waiting { reason, time, next } => wait(reason, *time, *next),
         DeliveryEvent::Slow { waited, at_most } => {
-            format!("waiting {} for an answer, at most {}", duration(*waited), duration(*at_most))
+            format!("waiting for a response: {} so far, at most {}", duration(*waited), duration(*at_most))
         }
         DeliveryEvent::Asking { at_most } => {
-            format!("waiting for what became of the first messages, at most {}", duration(*at_most))
+            format!("waiting up to {} for delivery reports on the warm-up messages", duration(*at_most))
         }
         DeliveryEvent::Stopping { reason, in_flight, at_most } => format!(
             "stopping ({reason}): waiting for {} in flight, at most {}",
@@ -149,71 +160,71 @@ pub(super) fn wait(reason: &str, time: Duration, next: AfterWait) -> String {
     }
 }
 
-/// The columns that a bar with its words may take.
-fn columns() -> usize {
-    console::Term::stderr().size_checked().map_or(80, |(_, columns)| columns.into())
-}
-
-/// The cells of a bar on a terminal of 80 columns and more; a narrow one has fewer.
+/// The cells of a bar on a terminal of at least 80 columns. A narrow one has fewer.
 const CELLS: usize = 20;
 
-/// The words beside a bar on a terminal of so many columns, as many as leave it room; none before the first row.
+/// The words beside a bar on a terminal of this many columns; none before the first row.
 ///
-/// What is zero is left out, and where room is short first the speed, then what is told by the bar as well.
-fn message(sending: &SendingProgress, columns: usize) -> String {
+/// Zeros are omitted. If room is short, the words go in this order: the speed, the accepted messages, the time that is
+/// left, the rejected messages, the messages in doubt.
+fn message(sending: &SendingProgress, columns: usize) -> Vec<Span> {
     let counts = sending.counts();
     if counts.total() == 0 {
-        return String::new();
+        return Vec::new();
     }
     let sent = counts.get(State::Accepted) + counts.get(State::Queued);
     let count =
-        |number: u64, word: &str| if number > 0 { format!("{} {word}", thousands(number)) } else { String::new() };
-    let (rate, left) = sending.estimate().map(estimated).unwrap_or_default();
+        |meaning, number: u64, word: &str| (number > 0).then(|| span(meaning, format!("{} {word}", thousands(number))));
+    let (rate, left) = sending.estimate().map(estimated).unzip();
     let place = format!("{} of {}", thousands(sending.through()), thousands(sending.total()));
-    // In the order in which they stand; those that go first are named below.
+    // In the order in which they are shown.
     let mut parts = [
-        place,
-        count(sent, "accepted"),
-        count(counts.get(State::Rejected), "rejected"),
-        count(counts.get(State::InDoubt), "in doubt"),
-        rate,
-        left,
+        Some(strong(place)),
+        count(Meaning::Good, sent, "accepted"),
+        count(Meaning::Bad, counts.get(State::Rejected), "rejected"),
+        count(Meaning::Caution, counts.get(State::InDoubt), "in doubt"),
+        rate.map(plain),
+        left.map(dim),
     ];
     let room = columns.saturating_sub(1 + if columns >= 80 { CELLS } else { columns / 5 });
-    for gone in [4, 1, 5, 2, 3] {
-        if joined(&parts).chars().count() <= room {
+    for dropped in [4, 1, 5, 2, 3] {
+        let width: usize = arranged(&parts).iter().map(|span| display_width(&span.shown())).sum();
+        if width <= room {
             break;
         }
-        parts[gone].clear();
+        parts[dropped] = None;
     }
-    joined(&parts)
+    arranged(&parts)
 }
 
-fn joined([place, counts @ .., rate, left]: &[String; 6]) -> String {
-    let counts: Vec<&str> = counts.iter().map(String::as_str).filter(|count| !count.is_empty()).collect();
-    let counts = counts.join(" · ");
-    let parts = [place, counts.as_str(), rate, left].map(|part| part.trim());
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
+fn arranged([place, counts @ .., rate, left]: &[Option<Span>; 6]) -> Vec<Span> {
+    let counts = joined(counts.iter().flatten().map(|count| vec![count.clone()]), " · ");
+    let alone = |part: &Option<Span>| part.iter().cloned().collect::<Vec<_>>();
+    let parts = [alone(place), counts, alone(rate), alone(left)];
+    joined(parts.into_iter().filter(|part| !part.is_empty()), "  ")
 }
 
-/// An estimate as it stands behind the counts: the speed, and the time that is left.
+/// The speed of an estimate, and the time that is left.
 fn estimated(Estimate { rate, left }: Estimate) -> (String, String) {
     let rate = if rate < 10.0 { format!("{rate:.1}") } else { thousands(rate.round() as u64) };
     (format!("{rate}/s"), format!("{} left", duration(left)))
 }
 
 fn bar(total: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+    let template = "{wide_bar:.cyan/dim} {msg}";
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5)).with_style(style)
 }
 
-/// An object a line, with its time.
+/// Writes an object with its time on a line.
 fn json_line(mut object: Value) {
     object["at"] = Timestamp::now().to_string().into();
-    let _ = writeln!(std::io::stderr().lock(), "{}", harmless_json(&object.to_string()));
+    suspended(|| {
+        let _ = writeln!(std::io::stderr().lock(), "{}", harmless_json(&object.to_string()));
+    });
 }
 
-/// An event for a program; counts are told otherwise.
+/// An event for a program, without counts.
 fn event_json(event: &DeliveryEvent) -> Value {
     match event {
         DeliveryEvent::Settled { .. } => json!({ "event": "progress" }),
@@ -259,27 +270,41 @@ mod tests {
         sending
     }
 
+    /// The words beside the bar without colours.
+    fn bare(sending: &SendingProgress, columns: usize) -> String {
+        Line::new(super::message(sending, columns)).render(None, false)
+    }
+
+    #[test]
+    fn counts_beside_the_bar_are_coloured_by_their_meaning() {
+        let message = super::message(&sending(1_500, 50), 120);
+        let coloured = Line::new(message).render(None, true);
+        for part in ["\u{1b}[32m120 000 accepted", "\u{1b}[31m1 500 rejected", "\u{1b}[33m50 in doubt"] {
+            assert!(coloured.contains(part), "{coloured:?}");
+        }
+    }
+
     #[test]
     fn a_bar_keeps_its_room_and_what_needs_a_person_stays_longest() {
         let all = "121 550 of 200 000  120 000 accepted · 1 500 rejected · 50 in doubt  2 026/s  38 s left";
-        assert_eq!(message(&sending(1_500, 50), 120), all);
-        let narrow = message(&sending(1_500, 50), 80);
+        assert_eq!(bare(&sending(1_500, 50), 120), all);
+        let narrow = bare(&sending(1_500, 50), 80);
         assert_eq!(narrow, "121 550 of 200 000  1 500 rejected · 50 in doubt  38 s left");
         assert!(narrow.chars().count() + 1 + CELLS <= 80);
-        let narrowest = message(&sending(1_500, 50), 40);
+        let narrowest = bare(&sending(1_500, 50), 40);
         assert_eq!(narrowest, "121 550 of 200 000  50 in doubt");
         assert!(narrowest.chars().count() + 1 + 8 <= 40);
     }
 
     #[test]
     fn zeros_are_left_out() {
-        assert_eq!(message(&sending(0, 0), 120), "120 000 of 200 000  120 000 accepted  2 000/s  40 s left");
-        assert_eq!(message(&SendingProgress::new(3, 0), 120), "");
+        assert_eq!(bare(&sending(0, 0), 120), "120 000 of 200 000  120 000 accepted  2 000/s  40 s left");
+        assert_eq!(bare(&SendingProgress::new(3, 0), 120), "");
     }
 
     #[test]
     fn a_slow_answer_is_told_with_the_longest_that_it_may_take() {
         let slow = DeliveryEvent::Slow { waited: Duration::from_secs(12), at_most: Duration::from_secs(30) };
-        assert_eq!(words(&slow), "waiting 12 s for an answer, at most 30 s");
+        assert_eq!(words(&slow), "waiting for a response: 12 s so far, at most 30 s");
     }
 }

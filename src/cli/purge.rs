@@ -1,25 +1,25 @@
-//! `campaign purge`: the people of old runs leave the ledger and the copies.
+//! `campaign purge`: removes the recipients of old runs from the ledger and the copies.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::args::PurgeArgs;
-use super::consent::typed;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
+use super::question::{Answer, Question, confirm};
 use crate::ledger::Run;
 use crate::report::{RunView, plural};
 use crate::runs::{self, KeptRun, OldRuns};
 
-/// What no command of this program can reach.
-const REMAINS: &str = "results files, which are yours, the lists that people came from, backups of the state folder, and what \
-                       the gateway keeps";
+/// What this program cannot remove.
+const REMAINS: &str = "your results files, the lists that recipients came from, backups of the state folder, and data \
+                       stored by the gateway";
 
 pub(super) async fn purge(context: &Context, args: &PurgeArgs) -> Result<u8, Failure> {
     let before = Timestamp::now().checked_sub(args.older_than);
-    let before = before.map_err(|_| Failure::wrong("`--older-than` goes back further than time does"))?;
+    let before = before.map_err(|_| Failure::wrong("`--older-than` is too long"))?;
     let Some(ledger) = context.existing_ledger().await? else {
         return tell(context, before, &OldRuns::default());
     };
@@ -34,22 +34,17 @@ pub(super) async fn purge(context: &Context, args: &PurgeArgs) -> Result<u8, Fai
     tell(context, before, &old)
 }
 
-/// Asks whoever is at the terminal.
+/// Shows what is removed, and asks for a confirmation.
 async fn agree(context: &Context, before: Timestamp, old: &OldRuns) -> Result<(), Failure> {
-    if !context.output.can_ask() {
-        return Err(Failure::wrong("nobody can be asked whether to purge them; if that is right, add `--yes`"));
-    }
     let runs = plural(old.over.len() as u64, "run");
-    let asked = format!(
-        "{runs} of before {}:\n{}  whom they sent to is taken out of the ledger and the copies, for good; their counts stay\n\
-         type `yes` to purge them, anything else to leave: ",
-        day(before),
-        lines(&old.over)
-    );
-    match typed(asked).await?.trim() {
-        "yes" => Ok(()),
-        _ => Err(Failure::wrong("not confirmed; nothing was purged")),
+    let title = format!("Purge {runs} from before {}?", day(before));
+    let mut question = Question::new(title, Answer::Yes, format!("purge {runs}"));
+    for (index, view) in old.over.iter().enumerate() {
+        question.add(if index == 0 { "runs" } else { "" }, [line(view).into()]);
     }
+    let question = question
+        .note("Their recipients are permanently removed from the ledger and the list copies. Their counts are kept.");
+    confirm(&context.output, question, &format!("purging {runs}"), "Nothing was purged.").await
 }
 
 fn tell(context: &Context, before: Timestamp, old: &OldRuns) -> Result<u8, Failure> {
@@ -62,7 +57,7 @@ fn tell(context: &Context, before: Timestamp, old: &OldRuns) -> Result<u8, Failu
     };
     match context.output.json {
         true => context.output.object(&object(before, old, code)),
-        false => context.output.done(&text(context, before, old), code),
+        false => context.output.done(text(context, before, old), code),
     }
     Ok(code)
 }
@@ -79,15 +74,16 @@ fn object(before: Timestamp, old: &OldRuns, code: u8) -> Value {
 
 fn text(context: &Context, before: Timestamp, old: &OldRuns) -> String {
     let mut text = match old.over.len() {
-        0 => format!("nothing of before {} is left to purge\n", day(before)),
+        0 => format!("no runs from before {} are left to purge\n", day(before)),
         _ => {
-            format!("purged: {} of before {}\n{}", plural(old.over.len() as u64, "run"), day(before), lines(&old.over))
+            format!("purged {} from before {}\n{}", plural(old.over.len() as u64, "run"), day(before), lines(&old.over))
         }
     };
     if !old.over.is_empty() {
-        text += "  their counts and identifiers stay, and a hash of each number with a key, by which nobody gets the same \
-                 message again\n";
-        text += &format!("  what remains elsewhere: {REMAINS}\n");
+        text += "  Their counts and identifiers are kept. A keyed hash of each number is kept too, so that later runs \
+                 still skip \
+                 these recipients.\n";
+        text += &format!("  Not removed: {REMAINS}.\n");
         for results in old.over.iter().filter_map(|view| view.run.results.as_ref()) {
             text += &format!("  results: {results}\n");
         }
@@ -100,12 +96,13 @@ fn text(context: &Context, before: Timestamp, old: &OldRuns) -> String {
 
 /// Runs, a line each.
 fn lines(views: &[RunView]) -> String {
-    let line = |RunView { run, .. }: &RunView| {
-        let ended = run.ended_at.unwrap_or(run.began_at);
-        let rehearsal = if run.live { "" } else { " · a rehearsal" };
-        format!("  {} · {}{rehearsal} · {}\n", run.name(), day(ended), plural(run.recipients, "row"))
-    };
-    views.iter().map(line).collect()
+    views.iter().map(|view| format!("  {}\n", line(view))).collect()
+}
+
+fn line(RunView { run, .. }: &RunView) -> String {
+    let ended = run.ended_at.unwrap_or(run.began_at);
+    let rehearsal = if run.live { "" } else { " · rehearsal" };
+    format!("{} · {}{rehearsal} · {}", run.name(), day(ended), plural(run.recipients, "row"))
 }
 
 fn word(why: KeptRun) -> &'static str {
@@ -123,20 +120,22 @@ fn because(context: &Context, run: &str, why: KeptRun) -> String {
     match why {
         KeptRun::Unfinished => format!("unfinished; {}", first(format!("stop {run} --for-good"))),
         KeptRun::InDoubt => {
-            format!("rows of which are in doubt; {}", first(format!("resolve {run} --all --as DECISION")))
+            format!("which has rows in doubt; {}", first(format!("resolve {run} --all --as DECISION")))
         }
-        KeptRun::InUse => "which some process has; say the same once it is through".to_owned(),
+        KeptRun::InUse => {
+            "which another process is using; run this command again when that process has finished".to_owned()
+        }
         KeptRun::Forgetting => {
-            "of which somebody was forgotten whom its copies or results have still; `find` tells why".to_owned()
+            "whose copies or results still contain a forgotten recipient; `find` shows why".to_owned()
         }
         KeptRun::Unreadable => format!(
-            "whose list cannot be read, so later runs would send to its cancelled recipients; {}",
+            "whose list cannot be read; after a purge, later runs would send to its cancelled recipients; {}",
             first("ledger check".to_owned())
         ),
     }
 }
 
-/// A day in the zone of this computer.
+/// A day in this computer's time zone.
 fn day(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).date().to_string()
 }

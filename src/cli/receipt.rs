@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::clock::second;
 use crate::domain::{Receipt, ReceiptSource, RecipientReply, ReportedChannel};
 
 /// A receipt for a program.
@@ -31,19 +32,19 @@ pub(super) fn object(receipt: &Receipt) -> Value {
 /// A receipt for a person.
 pub(super) fn words(receipt: &Receipt) -> String {
     let mut text = match receipt.source {
-        ReceiptSource::Webhook => format!("the gateway told: {}", receipt.status),
-        ReceiptSource::Asked => format!("asked, the gateway told: {}", receipt.status),
+        ReceiptSource::Webhook => format!("receipt: {}", receipt.status),
+        ReceiptSource::Asked => format!("receipt, on request: {}", receipt.status),
         ReceiptSource::AskedLast => {
-            format!("asked after the lifetimes of all channels, the gateway reported: {}", receipt.status)
+            format!("last receipt, requested after the lifetime of every channel had passed: {}", receipt.status)
         }
     };
     text += &receipt.channel.as_ref().map(|channel| format!(" on {}", channel.word())).unwrap_or_default();
-    text += &receipt.updated.map(|at| format!(", since {at:.0}")).unwrap_or_default();
+    text += &receipt.updated.map(|at| format!(", since {}", second(at))).unwrap_or_default();
     text += &receipt.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-    text += &receipt.duration.map(|seconds| format!(", the call took {seconds} s")).unwrap_or_default();
+    text += &receipt.duration.map(|seconds| format!(", call duration {seconds} s")).unwrap_or_default();
     text += &receipt.digit.as_ref().map(|digit| format!(", pressed {digit}")).unwrap_or_default();
     for reply in &receipt.replies {
-        text += &format!(", answered: {}", if reply.text.is_empty() { "(a file)" } else { &reply.text });
+        text += &format!(", replied: {}", if reply.text.is_empty() { "(a file)" } else { &reply.text });
     }
     text
 }

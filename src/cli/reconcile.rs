@@ -1,4 +1,4 @@
-//! `campaign reconcile`: asks the gateway about the rows in doubt of a run, by our own identifiers.
+//! `campaign reconcile`: asks the gateway about the messages in doubt of a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,15 @@ use super::context::Context;
 use super::events::{learnt_line, unwritten};
 use super::exit;
 use super::failure::Failure;
+use super::states;
+use super::text::{Line, Text, plain, strong};
 use crate::delivery::{Polled, Reconciliation, patience};
 use crate::domain::{one_or, thousands};
 use crate::ledger::{Progress, State};
-use crate::report::{counts_json, counts_line, duration, plural};
+use crate::report::{counts_json, duration, plural};
 use crate::runs::{self, Polling, ReconciledRun};
 
-/// How long all questions may take that `--all` asks.
+/// The time limit for all questions of `--all`.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
 pub(super) async fn reconcile(context: &Context, args: ReconcileArgs) -> Result<u8, Failure> {
@@ -26,12 +28,14 @@ pub(super) async fn reconcile(context: &Context, args: ReconcileArgs) -> Result<
     };
     let adapters = context.adapters(Arc::clone(&ledger))?;
     let mut polled_messages = 0;
+    let waiting = context.output.waiting("Asking the gateway…");
     if args.all {
         let polled = runs::poll(&adapters, &run, Polling::Open, LONGEST).await?;
         polled_messages = polled.asked;
         context.output.note(&polled_line(&polled));
     }
     let reconciled = runs::reconcile(&adapters, run).await?;
+    drop(waiting);
     let go_on = context.output.go_on(ledger.as_ref(), &reconciled.released.run).await;
     let exit = exit::of_reconciled(&reconciled, polled_messages);
     report(context, &reconciled, go_on, exit);
@@ -62,32 +66,45 @@ fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun,
             "unresolved": unresolved, "unclear": unclear, "blind": blind > 0, "counts": counts_json(counts), "exit": exit, "next": next,
         }));
     }
-    let mut text = if learnt.asked == 0 && left == 0 {
-        format!("{name}: no row is in doubt\n")
-    } else {
-        format!("{name}: {}\n", learnt_line(learnt))
+    let what = match learnt.asked == 0 && left == 0 {
+        true => "no rows are in doubt".to_owned(),
+        false => learnt_line(learnt),
     };
-    text += &format!("  {}\n", counts_line(counts));
+    let mut text = Text::new();
+    text.push(match left {
+        0 => Line::success([strong(name), plain(format!(": {what}"))]),
+        _ => Line::attention([strong(name), plain(format!(": {what}"))]),
+    });
+    text.line(2, states::counts(counts, 0));
     if counts.get(State::InDoubt) > 0 {
         let wait = duration(patience(run.endpoint, run.lag));
-        text += &format!(
-            "  nothing was sent again. A denial counts when it comes {wait} after the sending and after the one before; \
-             three make a row `not found`\n"
+        text.push(
+            Line::prose(&format!(
+                "nothing was sent again. A row becomes `not found` after three conclusive denials. A denial is \
+                 conclusive if the gateway does not know the message at least {wait} after it was sent, and at least \
+                 {wait} after the previous denial"
+            ))
+            .indented(2),
         );
     }
-    context.output.summary(&format!("{text}next: {next}\n"));
+    text.push(Line::next(next));
+    context.output.summary(text);
 }
 
-/// What asking about messages without an end came to.
+/// The result of asking about messages without a final status.
 fn polled_line(polled: &Polled) -> String {
     let Polled { asked, told, blind, unclear, left, .. } = *polled;
     if asked == 0 && left == 0 {
-        return "every message that was taken has its end".to_owned();
+        return "every accepted message has a final status".to_owned();
     }
-    let mut text = format!("asked about {} without an end, something new was told of {told}", plural(asked, "message"));
+    let mut text = format!(
+        "asked the gateway about {} without a final status: {} updated",
+        plural(asked, "message"),
+        thousands(told)
+    );
     for (count, what) in [
-        (blind, format!("{} nothing", one_or(blind, "answer proves", "answers prove"))),
-        (unclear, "had no usable answer".to_owned()),
+        (blind, format!("{} nothing", one_or(blind, "response proves", "responses prove"))),
+        (unclear, "had no usable response".to_owned()),
         (left, format!("{} not asked about", one_or(left, "was", "were"))),
     ] {
         if count > 0 {

@@ -1,4 +1,4 @@
-//! `campaign replies`: what the recipients of a run answered.
+//! `campaign replies`: the replies of the recipients of a run.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -6,11 +6,12 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use serde_json::json;
 
 use super::args::RepliesArgs;
+use super::clock::second;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::screen::{Screen, Syntax};
-use crate::finding::one_line;
+use super::text::{Line, Text, copied, dim, joined, plain, strong};
 use crate::ledger::{Ledger, Run};
 use crate::private::{self, Existing};
 use crate::report::{ResultsError, UnclearReply, thousands, unclear_replies, write_replies};
@@ -24,14 +25,14 @@ pub(super) async fn replies(context: &Context, args: RepliesArgs) -> Result<u8, 
     let Some(path) = args.out.filter(|out| out.as_os_str() != "-") else {
         let out = BufWriter::new(Screen::of(Syntax::Csv));
         return match write_replies(ledger.as_ref(), &run, out).await {
-            // Whoever reads has seen enough.
+            // The reader has closed.
             Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(exit::FINE),
             written => written.map(|_| exit::FINE).map_err(|error| Error::from(error).into()),
         };
     };
     let refused = |error: io::Error| {
-        let help = if error.kind() == ErrorKind::AlreadyExists { "; name a file that is not there yet" } else { "" };
-        Failure::wrong(format!("`{}` cannot be written: {error}{help}", path.display()))
+        let help = if error.kind() == ErrorKind::AlreadyExists { "; choose a new file" } else { "" };
+        Failure::wrong(format!("cannot write `{}`: {error}{help}", path.display()))
     };
     if path.exists() {
         return Err(refused(ErrorKind::AlreadyExists.into()));
@@ -43,7 +44,10 @@ pub(super) async fn replies(context: &Context, args: RepliesArgs) -> Result<u8, 
     if context.output.json {
         context.output.object(&json!({ "run": run.name(), "replies": path, "count": count, "exit": exit::FINE }));
     } else {
-        context.output.done(&format!("replies to {}: {count}, in {}\n", run.name(), path.display()), exit::FINE);
+        let what = if count == 1 { "reply".to_owned() } else { "replies".to_owned() };
+        let what = format!("{} {what} to {}: ", thousands(count), run.name());
+        let line = Line::success([plain(what), copied(path.display().to_string())]);
+        context.output.done(line.whole(), exit::FINE);
     }
     Ok(exit::FINE)
 }
@@ -64,16 +68,24 @@ async fn review(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<u8,
         context.output.object(&json!({ "run": run.name(), "review": replies, "exit": exit::FINE }));
         return Ok(exit::FINE);
     }
-    let mut text = String::new();
+    let mut text = Text::new();
     for reply in &replies {
         let UnclearReply { row, phone, at, text: said, .. } = reply;
-        text += &format!("row {row} · +{phone} · {at:.0} · {}\n  next: {}\n", one_line(said), add(reply));
+        let parts = [
+            vec![strong(format!("row {row}"))],
+            vec![plain(format!("+{phone}"))],
+            vec![dim(second(*at))],
+            vec![plain(said.as_str())],
+        ];
+        text.push(Line::new(joined(parts, " · ")));
+        text.push(Line::next(add(reply)).indented(2));
     }
     let count = match replies.len() {
         0 => "no replies to review".to_owned(),
         1 => "1 reply to review".to_owned(),
         count => format!("{} replies to review", thousands(count as u64)),
     };
-    context.output.result(&format!("{text}{}: {count}\n", run.name()));
+    text.line(0, [strong(run.name()), plain(format!(": {count}"))]);
+    context.output.result(text);
     Ok(exit::FINE)
 }

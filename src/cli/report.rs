@@ -1,4 +1,4 @@
-//! `campaign report`: a run as a page that stands alone, at any time.
+//! `campaign report`: writes a run as a self-contained HTML page.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +10,14 @@ use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::page;
+use super::text::{Line, Text, copied, plain};
 use crate::ledger::{Ledger, Run};
 use crate::report::{RunStanding, zone_of};
 use crate::runs::{self, blocking};
 use crate::web::files::{FirstMessages, ReportPage, report_page};
 use crate::web::run_page::RunPage;
 
-/// How many messages are shown.
+/// The number of messages on the page.
 const SHOWN: usize = 5;
 
 pub(super) async fn report(context: &Context, args: ReportArgs) -> Result<u8, Failure> {
@@ -29,6 +30,7 @@ pub(super) async fn report(context: &Context, args: ReportArgs) -> Result<u8, Fa
         None => default_place(ledger.as_ref(), &run).await?,
     };
     runs::judge_results(ledger.as_ref(), &run, &context.observer).await?;
+    let waiting = context.output.waiting("Preparing the report…");
     let standing = RunStanding::whole(ledger.as_ref(), run).await?;
     let first = first_messages(ledger.as_ref(), &standing, args.page.unmasked).await?;
     let zone = zone_of(ledger.as_ref(), &standing.view.run).await;
@@ -38,6 +40,7 @@ pub(super) async fn report(context: &Context, args: ReportArgs) -> Result<u8, Fa
         RunPage { standing: &standing, now: Timestamp::now(), left: None, zone: &zone, command: &command, rows: None };
     let html = report_page(&ReportPage { page, first: first.as_ref() }, args.page.language())?;
     page::write(&out, &html)?;
+    drop(waiting);
     let name = standing.view.run.name();
     if context.output.json {
         let mut told = standing.report_json();
@@ -46,7 +49,10 @@ pub(super) async fn report(context: &Context, args: ReportArgs) -> Result<u8, Fa
         context.output.object(&told);
     } else {
         let next = context.output.command(format!("status {name}"));
-        context.output.done(&format!("{name} as a page: {}\nnext: {next}\n", out.display()), exit::FINE);
+        let mut text = Text::new();
+        text.push(Line::success([plain(format!("report of {name}: ")), copied(out.display().to_string())]).whole());
+        text.push(Line::next(next));
+        context.output.done(text, exit::FINE);
     }
     if args.page.open {
         page::open(&context.output, &out).await;
@@ -63,7 +69,9 @@ async fn default_place(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, Failur
     };
     let path = Path::new(results);
     if runs::is_gone(ledger, run, path).await {
-        return Err(Failure::wrong(format!("the folder of `{results}` is gone; name a file with `--out FILE`")));
+        return Err(Failure::wrong(format!(
+            "the folder of `{results}` no longer exists; choose a file with `--out FILE`"
+        )));
     }
     let place = match runs::later_at(ledger, run, results).await? {
         None => path.with_extension("report.html"),
@@ -73,7 +81,7 @@ async fn default_place(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, Failur
     Ok(place)
 }
 
-/// The first messages of a run, of which the copies are there; of lookups, code calls and single messages there are none.
+/// The first messages of a run that still has its copies. Lookups, code calls and single messages have none.
 async fn first_messages(
     ledger: &dyn Ledger,
     standing: &RunStanding,

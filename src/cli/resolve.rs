@@ -13,7 +13,7 @@ use super::retry::nothing_to_do;
 use crate::delivery::SingleKind;
 use crate::ledger::{Progress, State};
 use crate::report::{NextStep, counts_json, counts_line, plural};
-use crate::runs::{self, Error, Resolution, ResolvedRun, RowChoice, person};
+use crate::runs::{self, DecisionRefusal, Error, Resolution, ResolvedRun, RowChoice, person};
 
 pub(super) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, Failure> {
     let (ledger, run) = context.doubtful_run(&args.run).await?;
@@ -26,7 +26,7 @@ pub(super) async fn resolve(context: &Context, args: ResolveArgs) -> Result<u8, 
     let resolution = Resolution { rows, decision: decision.into(), by: person(), why, duplicates };
     let adapters = context.adapters(Arc::clone(&ledger))?;
     let resolved = match runs::resolve(&adapters, run.clone(), &resolution).await {
-        Err(error @ Error::NothingToDecide { .. }) => {
+        Err(error @ Error::Decision(DecisionRefusal::Nothing { .. })) => {
             return nothing_to_do(context, ledger.as_ref(), run, error).await;
         }
         resolved => resolved?,
@@ -60,9 +60,9 @@ fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }:
         }));
     }
     let rows = plural(*rows, "row");
-    let mut text = format!("{name}: decided about {rows}: {what}\n  {}\n", counts_line(counts));
+    let mut text = format!("{name}: resolved {rows} as {what}\n  {}\n", counts_line(counts));
     if decision == Decision::Sent {
-        text += "  they get no message by a later run; only proof from the gateway changes that now\n";
+        text += "  Later runs skip these recipients, unless the gateway proves that it did not send the message.\n";
     }
-    context.output.done(&format!("{text}next: {next}\n"), exit);
+    context.output.done(format!("{text}next: {next}\n"), exit);
 }

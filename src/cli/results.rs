@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::args::ResultsArgs;
+use super::clock::minute;
 use super::context::Context;
 use super::events::kept_results;
 use super::exit;
 use super::failure::Failure;
 use super::output::Output;
 use super::screen::{Screen, Syntax};
+use super::text::{Line, Text, copied, plain};
 use crate::delivery::SingleKind;
-use crate::finding::one_line;
+use crate::domain::RowSet;
 use crate::ledger::{Ledger, Run};
 use crate::report::{ResultsError, RunResults, approvals, approved_json, is_owned};
 use crate::runs::{self, Error, OwnFiles};
@@ -28,12 +30,18 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
         [] => RunResults::open(ledger, &run, is_owned(ledger, &run).await?).await?,
         edition => RunResults::of_people(ledger, edition).await?,
     };
-    let results = results.in_states(&args.state).for_excel(args.excel);
+    let _waiting = path.is_some().then(|| context.output.waiting("Writing the results…"));
+    let selection = args.selection.selection(results.frozen().brief.region)?;
+    let last = run.last_row();
+    if let Some(row) = selection.rows.as_ref().map(RowSet::last).filter(|row| *row > last && !run.shared) {
+        return Err(Error::NoSuchRow { row, last }.into());
+    }
+    let results = results.selecting(selection).for_excel(args.excel);
     let Some(path) = path else {
         if context.output.json {
             return print_json(&context.output, &run, &results).await;
         }
-        read_by_nobody(results.to_csv(BufWriter::new(Screen::of(Syntax::Csv))).await)?;
+        ignore_closed_reader(results.to_csv(BufWriter::new(Screen::of(Syntax::Csv))).await)?;
         return Ok(exit::FINE);
     };
     let target = OwnFiles { state: &state, profiles: &profiles }.target_of_run(results.frozen(), path);
@@ -48,8 +56,12 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
         approved_json(&mut object, &approvals);
         context.output.object(&object);
     } else {
-        let approved = approvals.iter().map(|approval| format!("  approved by {}\n", one_line(&approval.by)));
-        context.output.done(&format!("results: {path}\n{}", approved.collect::<String>()), exit::FINE);
+        let mut text = Text::new();
+        text.push(Line::success([plain("results: "), copied(path)]).whole());
+        for approval in &approvals {
+            text.line(2, [plain(format!("approved by {} on {}", approval.by, minute(approval.at)))]);
+        }
+        context.output.done(text, exit::FINE);
     }
     Ok(exit::FINE)
 }
@@ -57,29 +69,31 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
 impl ResultsArgs {
     /// Whether they are printed.
     fn prints(&self, run: &Run) -> bool {
-        // Some rows only, or the one of a lookup or a code call, are for looking at; they take no file's place.
-        let some = self.out.is_none() && (!self.state.is_empty() || SingleKind::of(run).is_some());
+        // A selection of rows, or the row of a lookup or a code call, is printed and replaces no file.
+        let some = self.out.is_none() && (!self.selection.is_empty() || SingleKind::of(run).is_some());
         some || self.out.as_deref() == Some(Path::new("-"))
     }
 
-    /// The file that is written: the one that was named, or one by where the run wrote its results.
+    /// The file to write: the named one, or one beside the results of the run.
     async fn file(&self, ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, Failure> {
         if let Some(out) = &self.out {
             return Ok(out.clone());
         }
         let name = run.name();
         let Some(results) = &run.results else {
-            return Err(Failure::wrong(format!("{name} has no results file yet; name one with `--out FILE`")));
+            return Err(Failure::wrong(format!("{name} has no results file yet; choose one with `--out FILE`")));
         };
         let mut path = PathBuf::from(results);
         if runs::is_gone(ledger, run, &path).await {
-            return Err(Failure::wrong(format!("the folder of `{results}` is gone; name a file with `--out FILE`")));
+            return Err(Failure::wrong(format!(
+                "the folder of `{results}` no longer exists; choose a file with `--out FILE`"
+            )));
         }
         if self.people {
             path.set_extension("people.csv");
         } else if let Some(later) = runs::later_at(ledger, run, results).await? {
             return Err(Failure::wrong(format!(
-                "`{results}` holds the results of {later}; name another file for those of {name} with `--out FILE`"
+                "`{results}` now contains the results of {later}; write the results of {name} to another file with `--out FILE`"
             )));
         }
         if self.excel {
@@ -98,8 +112,8 @@ async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Res
         Ok(()) => results.to_objects(&mut out).await,
         Err(error) => Err(error),
     };
-    // Whatever came of the rows, the object is whole and tells it.
-    let (code, error) = match read_by_nobody(written) {
+    // The object is complete even if the rows failed, and has the error.
+    let (code, error) = match ignore_closed_reader(written) {
         Ok(()) => match output.distrusted() {
             None => (exit::FINE, String::new()),
             Some(reason) => (exit::STORAGE, format!(",\"error\":{}", json!(reason))),
@@ -107,12 +121,12 @@ async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Res
         Err(error) => (exit::STORAGE, format!(",\"error\":{}", json!(error.to_string()))),
     };
     let ended = writeln!(out, "],\"exit\":{code}{error}}}").and_then(|()| out.flush()).map_err(unwritten);
-    read_by_nobody(ended)?;
+    ignore_closed_reader(ended)?;
     Ok(code)
 }
 
-/// A reader that has seen enough, such as `head`, is no failure.
-fn read_by_nobody(written: Result<(), ResultsError>) -> Result<(), ResultsError> {
+/// A reader that closes early, such as `head`, is not a failure.
+fn ignore_closed_reader(written: Result<(), ResultsError>) -> Result<(), ResultsError> {
     match written {
         Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,

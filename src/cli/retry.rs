@@ -1,4 +1,4 @@
-//! `campaign retry`: sends rows again that were rejected, not sent or, if that is wanted, failed, as new messages.
+//! `campaign retry`: sends rejected, unsent or, if asked, failed rows again as new messages.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use serde_json::json;
 use super::args::RetryArgs;
 use super::context::Context;
 use super::exit;
-use super::failure::Failure;
+use super::failure::{Explanation, Failure};
 use super::run;
 use crate::delivery::{FrozenInputs, SingleKind};
 use crate::ledger::{Ledger, Run, State};
 use crate::report::{RunView, counts_json, counts_line};
-use crate::runs::{Error, Request, RetryScope};
+use crate::runs::{Error, Request, RetryRefusal, RetryScope};
 
 pub(super) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Failure> {
     let (ledger, found) = context.named_run(&args.run).await?;
@@ -24,24 +24,25 @@ pub(super) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Fail
     if !file.exists() {
         let (name, there) = (found.name(), file.display());
         let moved = context.output.command("run FILE --moved");
-        return Err(Failure::wrong(format!(
-            "the campaign file of {name} is not at `{there}` any more; where it is now: {moved}, which sends to whoever has no \
-             message, and by which a later `retry` finds it"
-        )));
+        let message = format!("the campaign file of {name} is no longer at `{there}`");
+        let help = format!(
+            "run it from its new place with `{moved}`, which sends to recipients without a message; then retry"
+        );
+        return Err(Failure::wrong(message).with_help(help));
     }
-    let RetryArgs { states, yes, keep_going, no_wait, error, i_accept_duplicates: accept_duplicates, .. } = args;
+    let RetryArgs { states, yes, keep_going, no_wait, errors, i_accept_duplicates: accept_duplicates, .. } = args;
     let request = Request { keep_going, no_wait, accept_duplicates, ..Request::default() };
     let states = states.into_iter().map(State::from).collect();
-    let scope = RetryScope { run: found.key, states, error };
+    let scope = RetryScope { run: found.key, states, errors };
     match run::retry(context, (&file, found.gateway.clone()), (scope, request), yes).await {
-        Err(Failure::Run(error)) if matches!(*error, Error::NothingToRetry { .. }) => {
+        Err(Failure::Run(error)) if matches!(*error, Error::Retry(RetryRefusal::Nothing { .. })) => {
             nothing_to_do(context, ledger.as_ref(), found, *error).await
         }
         ended => ended,
     }
 }
 
-/// Says that nothing of a run is to be done, with the code that `run` would give for it.
+/// Reports that there is nothing to do for a run, with the exit code that `run` would give for it.
 pub(super) async fn nothing_to_do(
     context: &Context,
     ledger: &dyn Ledger,
@@ -49,14 +50,20 @@ pub(super) async fn nothing_to_do(
     error: Error,
 ) -> Result<u8, Failure> {
     let output = &context.output;
-    let (why, view) = (output.explain(error).message, RunView::read(ledger, run, false).await?);
+    let (Explanation { message: why, help, .. }, view) =
+        (output.explain(&error), RunView::read(ledger, run, false).await?);
     let (name, code) = (view.run.name(), exit::of_run(&view.run, &view.counts, false));
     if output.json {
         let counts = counts_json(&view.counts);
-        output.object(&json!({ "run": name, "counts": counts, "sent": 0, "why": why, "exit": code }));
+        let mut told = json!({ "run": name, "counts": counts, "sent": 0, "why": why, "exit": code });
+        if let Some(help) = help {
+            told["help"] = help.into();
+        }
+        output.object(&told);
     } else {
         let next = output.command(format!("status {name}"));
-        output.result(&format!("{why}\n  {}\nnext: {next}\n", counts_line(&view.counts)));
+        let help = help.map(|help| format!("help: {help}\n")).unwrap_or_default();
+        output.result(format!("{why}\n  {}\n{help}next: {next}\n", counts_line(&view.counts)));
     }
     Ok(code)
 }

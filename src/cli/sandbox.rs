@@ -11,12 +11,13 @@ use super::args::SandboxArgs;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
-use super::table::text_table;
+use super::text::{Line, Text, copied, dim, plain, strong};
 use crate::delivery::Interrupt;
+use crate::finding::quoted;
 use crate::runs::Error;
 use crate::sandbox::{Assumption, Hooks, Journal, Sandbox, Scenario, Settings, load_scenario};
 
-/// The key that it accepts where only this machine can reach it.
+/// The default key. It is only for a sandbox that no other machine can reach.
 const KEY: &str = "sandbox";
 
 pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, Failure> {
@@ -36,7 +37,7 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
     let settings = Settings { listen: args.listen, key: key.into(), journal, scenario, hooks, receiver: None };
     let sandbox = Sandbox::start(settings)
         .await
-        .map_err(|error| Failure::wrong(format!("the sandbox cannot start on {}: {error}", args.listen)))?;
+        .map_err(|error| Failure::wrong(format!("cannot start the sandbox on {}: {error}", args.listen)))?;
     let (base_url, async_url, key) =
         (sandbox.base_url(), sandbox.async_url(), sandbox.key().expose_secret().to_owned());
     let address = sandbox.address();
@@ -44,15 +45,7 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
         let listening = json!({ "base_url": base_url, "async_url": async_url, "key": key, "listen": address });
         context.output.object(&listening);
     } else {
-        context.output.result(&format!(
-            "the sandbox listens on {}; it sends nothing to anybody\n\
-             a profile for gateways.yaml:\n\n\
-             rehearsal:\n  base_url: {base_url}\n  async_url: {async_url}\n  api_key: {{ env: CAMPAIGN_SANDBOX_KEY }}\n\n\
-             then, in another terminal: export CAMPAIGN_SANDBOX_KEY={}\n\
-             and send campaigns with `--gateway rehearsal`; Ctrl-C ends the sandbox\n",
-            place(address),
-            crate::finding::quoted(&key)
-        ));
+        context.output.result(started(address, (&base_url, &async_url), &key));
     }
     let ended = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|ended| *ended);
     sandbox.stop().await;
@@ -62,29 +55,53 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
     })
 }
 
-/// The key that opens it; whoever can reach it from the network must not know it beforehand.
+/// What to do with a sandbox that was started.
+fn started(address: SocketAddr, (base_url, async_url): (&str, &str), key: &str) -> Text {
+    let mut text = Text::new();
+    let listens = [plain("The sandbox listens on "), strong(place(address)), plain(". It sends no messages.")];
+    text.push(Line::success(listens));
+    text.blank();
+    text.line(0, [plain("Add this profile to gateways.yaml:")]);
+    text.blank();
+    for line in [
+        "rehearsal:".to_owned(),
+        format!("  base_url: {base_url}"),
+        format!("  async_url: {async_url}"),
+        "  api_key: { env: CAMPAIGN_SANDBOX_KEY }".to_owned(),
+    ] {
+        text.push(Line::new([plain(line)]).whole());
+    }
+    text.blank();
+    text.line(
+        0,
+        [plain("In another terminal, set its key: "), copied(format!("export CAMPAIGN_SANDBOX_KEY={}", quoted(key)))],
+    );
+    text.line(0, [plain("Then send campaigns with `--gateway rehearsal`. Press Ctrl-C to stop the sandbox.")]);
+    text
+}
+
+/// The key of the sandbox. A sandbox that other machines can reach needs a key that they do not know.
 fn key(listen: SocketAddr, given: Option<String>) -> Result<String, Failure> {
     match given {
         Some(key) => Ok(key),
         None if listen.ip().to_canonical().is_loopback() => Ok(KEY.to_owned()),
         None => Err(Failure::wrong(format!(
-            "others can reach {listen}, so the sandbox needs a key of its own there: add `--key KEY`, or listen on \
-             127.0.0.1"
+            "other machines can reach {listen}, so the sandbox needs its own key: add `--key KEY`, or listen on 127.0.0.1"
         ))),
     }
 }
 
-/// The address that it listens on, in words.
+/// The address of the sandbox, in words.
 fn place(address: SocketAddr) -> String {
     match address.ip().is_unspecified() {
         true => {
-            format!("{address}, which is every address of this machine; the profile below is for this machine alone")
+            format!("{address} (all addresses of this machine; the profile below only works on this machine)")
         }
         false => address.to_string(),
     }
 }
 
-/// The scenario in that file; the usual one where none is named.
+/// The scenario of a file, or the default scenario.
 pub(super) fn scenario(context: &Context, file: Option<&Path>) -> Result<Arc<Scenario>, Failure> {
     let Some(file) = file else { return Ok(Arc::default()) };
     let loaded = load_scenario(file);
@@ -100,9 +117,14 @@ fn assumptions(context: &Context) {
     if context.output.json {
         return context.output.object(&json!({ "assumptions": rows, "exit": exit::FINE }));
     }
-    let header = ["where the contract is silent", "the sandbox", "because", "in a scenario"];
-    let rows = rows.iter().map(|row| [row.what, row.choice, row.reason, row.change].map(str::to_owned));
-    context.output.result(&text_table(header, rows));
+    let mut text = Text::new();
+    for Assumption { what, choice, reason, change, .. } in rows {
+        text.line(0, [strong(*what)]);
+        for (label, words) in [("the sandbox", choice), ("because", reason), ("in a scenario", change)] {
+            text.push(Line::new([dim(format!("{label}: ")), plain(*words)]).indented(2));
+        }
+    }
+    context.output.result(text);
 }
 
 #[cfg(test)]
@@ -110,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_key_opens_only_what_this_machine_alone_can_reach() {
+    fn default_key_is_only_for_loopback() {
         for (listen, usual) in [
             ("127.0.0.1:8025", true),
             ("127.8.0.1:1", true),
@@ -127,8 +149,8 @@ mod tests {
     }
 
     #[test]
-    fn the_address_is_told_as_it_is() {
+    fn address_of_all_interfaces_is_explained() {
         assert_eq!(place("127.0.0.1:8025".parse().unwrap()), "127.0.0.1:8025");
-        assert!(place("0.0.0.0:8025".parse().unwrap()).starts_with("0.0.0.0:8025, which is every address"));
+        assert!(place("0.0.0.0:8025".parse().unwrap()).starts_with("0.0.0.0:8025 (all addresses"));
     }
 }

@@ -1,13 +1,15 @@
 //! What serves the shell and the editor: refusals of the command line, the log, schemas.
 
-use std::io::IsTerminal as _;
+use std::ffi::OsString;
 
+use clap::{ColorChoice, Command};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use super::args::{Global, SchemaOf};
 use super::context::Context;
 use super::exit;
-use super::output::is_unwritten;
+use super::live_line::LogWriter;
+use super::output::{error_has_colours, is_unwritten};
 use crate::{manifest, sandbox};
 
 /// Says why the command line cannot be understood, or prints the help that was asked for.
@@ -24,6 +26,29 @@ pub(super) fn refuse(error: &clap::Error, json: bool) -> u8 {
         let _ = error.print();
     }
     exit::WRONG
+}
+
+/// A command line whose help and errors have colours as `--color` among these arguments says.
+pub(super) fn coloured(command: Command, arguments: &[OsString]) -> Command {
+    with_color(command, color_of_help(arguments))
+}
+
+/// Each command has its own setting, because the command line was built before.
+fn with_color(command: Command, choice: ColorChoice) -> Command {
+    command.color(choice).mut_subcommands(|inner| with_color(inner, choice))
+}
+
+/// The value of `--color`, before the other arguments are parsed.
+fn color_of_help(arguments: &[OsString]) -> ColorChoice {
+    let given = |at: usize| match arguments[at].to_str()? {
+        "--color" => arguments.get(at + 1)?.to_str(),
+        argument => argument.strip_prefix("--color="),
+    };
+    match (0..arguments.len()).find_map(given) {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
 }
 
 /// The filter of the log: what `RUST_LOG` says of this program, else as much as `-v` was said.
@@ -60,8 +85,7 @@ pub(super) fn start_log(global: &Global) {
     let detailed = global.verbose > 0 || variable.is_some();
     use tracing_subscriber::layer::SubscriberExt as _;
     use tracing_subscriber::util::SubscriberInitExt as _;
-    let format =
-        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+    let format = tracing_subscriber::fmt::layer().with_writer(|| LogWriter).with_ansi(error_has_colours(global.color));
     let registry = tracing_subscriber::registry().with(filter);
     let _ = if !detailed {
         registry.with(format.without_time().with_target(false)).try_init()

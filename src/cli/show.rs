@@ -1,42 +1,95 @@
-//! `campaign show`: the history of one message: attempts, answers, questions, decisions.
+//! `campaign show`: the history of one message: attempts, answers, delivery status, decisions.
 
+use roaring::RoaringBitmap;
 use serde_json::{Value, json};
 
 use super::answer::members;
-use super::args::ShowArgs;
+use super::args::{SelectionArgs, ShowArgs, phone};
+use super::clock;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::receipt;
-use crate::audience::parse;
+use super::states;
+use super::text::{Line, Meaning, Text, dim, plain, span};
 use crate::delivery::{FrozenInputs, SingleKind};
-use crate::domain::{Outcome, Phone, Row};
-use crate::finding::one_line;
+use crate::domain::{Arrival, Outcome, Row, RowSet};
 use crate::ledger::{AskedRow, Author, Change, Ledger, Run, State};
 use crate::manifest::Brief;
-use crate::report::{History, HistoryEntry, Incident, RecipientKey, RunView, copies_of, is_owned, plural, recipients};
-use crate::runs;
+use crate::report::{
+    History, HistoryEntry, Incident, RecipientKey, RunResults, RunView, copies_of, is_owned, plural, recipients,
+    recipients_of_rows,
+};
+use crate::runs::{self, Error};
+
+/// How many messages are shown at once, and how many with `--json`.
+const MOST_SHOWN: usize = 20;
+const MOST_IN_JSON: usize = 1_000;
 
 pub(super) async fn show(context: &Context, args: ShowArgs) -> Result<u8, Failure> {
+    if args.selection.is_empty() {
+        let help = "add `--rows`, `--to`, `--state`, `--error` or `--channel`";
+        return Err(Failure::wrong("no messages are selected").with_help(help));
+    }
     let (ledger, run) = context.named_run(&args.run).await?;
     runs::judge_results(ledger.as_ref(), &run, &context.observer).await?;
     let owned = is_owned(ledger.as_ref(), &run).await?;
     let copies = copies_of(ledger.as_ref(), &run).await?;
     let frozen = FrozenInputs::of(&copies)?;
     let last = last_row(ledger.as_ref(), &run).await?;
-    let key = key((&run, last), &args, &frozen.brief)?;
+    if !args.selection.names_one_message() {
+        if let Some(row) = args.selection.rows.as_ref().map(RowSet::last).filter(|row| *row > last) {
+            return Err(Error::NoSuchRow { row, last }.into());
+        }
+        let selection = args.selection.selection(frozen.brief.region)?;
+        let rows = RunResults::open(ledger.as_ref(), &run, owned).await?.selecting(selection).rows().await?;
+        let most = if context.output.json { MOST_IN_JSON } else { MOST_SHOWN };
+        let shown: RoaringBitmap = rows.iter().take(most).collect();
+        let recipients = recipients_of_rows(&copies, &frozen, &shown)?;
+        let histories = History::read_all(ledger.as_ref(), &run, owned, &recipients).await?;
+        show_all(context, &run, &histories, rows.len() - shown.len());
+        return Ok(exit::FINE);
+    }
+    let key = key((&run, last), &args.selection, &frozen.brief)?;
     let recipients = recipients(&copies, &frozen, key)?;
     let history = History::read(ledger.as_ref(), &run, owned, &recipients).await?;
-    let history = history.ok_or_else(|| nobody(&run, key))?;
+    let history = history.ok_or_else(|| no_recipient(&run, key))?;
     if context.output.json {
         context.output.object(&object(&run, &history));
     } else {
-        context.output.result(&text(context, &run, &history));
+        context.output.result(text(context, &run, &history));
     }
     Ok(exit::FINE)
 }
 
-/// The last row that there is: of a run that single questions share, that of the latest.
+/// Shows the histories of selected messages; `more` messages are selected but not shown.
+fn show_all(context: &Context, run: &Run, histories: &[History], more: u64) {
+    let (output, name) = (&context.output, run.name());
+    if output.json {
+        let messages: Vec<Value> = histories.iter().map(|history| message_json(run, history)).collect();
+        output.object(&json!({ "run": name, "messages": messages, "more": more, "exit": exit::FINE }));
+        return;
+    }
+    let mut text = Text::new();
+    for history in histories {
+        // The bodies of answers are for the history of one message.
+        text.extend(entries(run, history, |incident| !matches!(incident, Incident::Answer { .. })));
+        text.blank();
+    }
+    let shown = histories.len() as u64;
+    let count = match shown {
+        0 => format!("{name}: no messages match this selection"),
+        _ if more > 0 => format!("{name}: {shown} of {}", plural(shown + more, "message")),
+        _ => format!("{name}: {}", plural(shown, "message")),
+    };
+    text.line(0, [count.into()]);
+    if histories.is_empty() || more > 0 {
+        text.push(Line::next(output.command(format!("results {name} --out -"))));
+    }
+    output.result(text);
+}
+
+/// The last row of a run. A run that is shared by lookups, tests and code calls grows by a row with each.
 async fn last_row(ledger: &dyn Ledger, run: &Run) -> Result<Row, Failure> {
     if !run.shared {
         return Ok(run.last_row());
@@ -45,37 +98,35 @@ async fn last_row(ledger: &dyn Ledger, run: &Run) -> Result<Row, Failure> {
     Ok(Row::new(u32::try_from(asked).unwrap_or(u32::MAX).saturating_add(Row::HEADER.get())))
 }
 
-/// Whom the arguments mean.
-fn key((run, last): (&Run, Row), args: &ShowArgs, brief: &Brief) -> Result<RecipientKey, Failure> {
-    match (args.row.map(Row::new), &args.to) {
+/// The row or the number that is selected.
+fn key((run, last): (&Run, Row), selected: &SelectionArgs, brief: &Brief) -> Result<RecipientKey, Failure> {
+    match (selected.rows.as_ref().and_then(RowSet::single), &selected.to) {
         (Some(row), _) if row > Row::HEADER && row <= last => Ok(RecipientKey::Row(row)),
-        (None, Some(text)) => number(text, brief).map(RecipientKey::Number),
+        (None, Some(typed)) => phone(typed, brief.region).map(RecipientKey::Number),
         (Some(row), _) if run.shared => {
-            let rows = if last > Row::HEADER { format!(", which has the rows 2 to {last}") } else { String::new() };
-            Err(Failure::wrong(format!("nothing was sent in row {row} of {}{rows}", run.name())))
+            let rows = if last > Row::HEADER { format!("; its rows are 2 to {last}") } else { String::new() };
+            Err(Failure::wrong(format!("{} has no row {row}{rows}", run.name())))
         }
-        _ => Err(Failure::wrong(format!("{} has the rows 2 to {last}; the header is row 1", run.name()))),
+        _ => Err(Failure::wrong(format!("the rows of {} are 2 to {last}; row 1 is the header", run.name()))),
     }
 }
 
-/// The number that a person names, as the list would understand it.
-fn number(text: &str, brief: &Brief) -> Result<Phone, Failure> {
-    let international = || parse(&format!("+{}", text.trim_start_matches('+')), None);
-    parse(text, brief.region).or_else(|_| international()).map_err(|problem| {
-        Failure::wrong(format!("`--to` is not a number that can be used: {problem}; write it with its country's code"))
-    })
-}
-
-fn nobody(run: &Run, key: RecipientKey) -> Failure {
+fn no_recipient(run: &Run, key: RecipientKey) -> Failure {
     Failure::wrong(match key {
-        RecipientKey::Row(row) if run.shared => format!("nothing was sent in row {row} of {}", run.name()),
+        RecipientKey::Row(row) if run.shared => format!("{} has no row {row}", run.name()),
         RecipientKey::Row(row) => format!("row {row} of the list of {} is blank", run.name()),
-        RecipientKey::Number(_) if run.shared => format!("nothing of {} went to that number", run.name()),
-        RecipientKey::Number(_) => format!("the list of {} has nobody with that number", run.name()),
+        RecipientKey::Number(_) if run.shared => format!("{} has no message to that number", run.name()),
+        RecipientKey::Number(_) => format!("that number is not in the list of {}", run.name()),
     })
 }
 
 fn object(run: &Run, history: &History) -> Value {
+    let mut object = message_json(run, history);
+    object["exit"] = exit::FINE.into();
+    object
+}
+
+fn message_json(run: &Run, history: &History) -> Value {
     let entry = |entry: &HistoryEntry| {
         let mut json = match &entry.what {
             Incident::Attempt { envelope, id, .. } => {
@@ -89,7 +140,7 @@ fn object(run: &Run, history: &History) -> Value {
                 json!({ "event": "change", "envelope": envelope, "change": change_json(change) })
             }
             Incident::Receipt(told) => receipt::object(told),
-            // A member of its own tells them.
+            // They have their own member.
             Incident::Questions(_) => return None,
         };
         json["at"] = entry.at.to_string().into();
@@ -104,11 +155,11 @@ fn object(run: &Run, history: &History) -> Value {
     json!({
         "run": run.name(), "row": history.row.get(), "to": history.phone.map(|phone| phone.to_string()),
         "state": history.state.name(), "reason": history.left_out,
-        "history": history.entries.iter().filter_map(entry).collect::<Vec<_>>(), "questions": questions, "exit": exit::FINE,
+        "history": history.entries.iter().filter_map(entry).collect::<Vec<_>>(), "questions": questions,
     })
 }
 
-/// What an attempt came to, for a program.
+/// The outcome of an attempt, for a program.
 fn outcome_json(outcome: &Outcome) -> Value {
     let mut json = match outcome {
         Outcome::Accepted { msg_id, parts, answer } => json!({
@@ -126,7 +177,7 @@ fn outcome_json(outcome: &Outcome) -> Value {
     json
 }
 
-/// What was learnt or decided, for a program.
+/// A change of a message, for a program.
 fn change_json(change: &Change) -> Value {
     let decided = |what: &str, by: &Author, why: Option<&String>| {
         let (by, rule) = match by {
@@ -157,31 +208,63 @@ fn change_json(change: &Change) -> Value {
     }
 }
 
-fn text(context: &Context, run: &Run, history: &History) -> String {
-    let (name, row, state) = (run.name(), history.row, history.state);
+/// The history of a message with the gateway's answer and what to do next.
+fn text(context: &Context, run: &Run, history: &History) -> Text {
+    let mut text = entries(run, history, |_| true);
+    text.extend(history.answer().map(members).unwrap_or_default());
+    text.push(Line::next(next(context, run, history)));
+    text
+}
+
+/// The history of a message, as far as its incidents are shown.
+fn entries(run: &Run, history: &History, is_shown: impl Fn(&Incident) -> bool) -> Text {
+    let (name, row) = (run.name(), format!("row {}", history.row));
     let to = history.phone.map(|phone| format!(" to {phone}")).unwrap_or_default();
-    let mut text = format!("{name} · row {row}{to} · {}\n", state.name().replace('_', " "));
+    let mut heading = states::heading(&name, [(row + &to).as_str()]);
+    heading.extend([dim(" · "), states::state(history.state)]);
+    let mut text = Text::new();
+    text.line(0, heading);
     if let Some(reason) = &history.left_out {
-        text += &format!("  never sent: {}\n", one_line(reason));
+        text.line(2, [plain(format!("never sent: {reason}"))]);
     }
-    for entry in &history.entries {
-        text += &format!("  {:.3}  {}\n", entry.at, one_line(&words(&entry.what, history.attempts())));
+    for HistoryEntry { at, what } in history.entries.iter().filter(|entry| is_shown(&entry.what)) {
+        let time = clock::second(*at);
+        let hang = time.len() + 2;
+        let words = span(meaning(what), words(what, history.attempts()));
+        text.push(Line::new([dim(time), plain("  "), words]).indented(2).hanging(hang));
     }
-    text += &history.answer().map(members).unwrap_or_default();
-    text + &format!("next: {}\n", next(context, run, history))
+    text
+}
+
+/// What an incident means for the message.
+fn meaning(incident: &Incident) -> Meaning {
+    match incident {
+        Incident::Outcome { outcome, .. } => match outcome {
+            Outcome::NotSent { .. } => Meaning::Bad,
+            other => states::meaning(State::of(other)),
+        },
+        Incident::Receipt(receipt) => match receipt.status.arrival() {
+            Arrival::Delivered | Arrival::Read => Meaning::Good,
+            Arrival::Failed => Meaning::Bad,
+            Arrival::Pending => Meaning::Plain,
+        },
+        Incident::Change { change: Change::NotFound { .. } | Change::Unresolved { .. }, .. } => Meaning::Caution,
+        _ => Meaning::Plain,
+    }
 }
 
 fn words(incident: &Incident, attempts: usize) -> String {
     match incident {
         Incident::Attempt { envelope, id, others } => {
             let id = id.map_or(0, |id| id.get());
-            let with = if *others == 0 { "alone".to_owned() } else { format!("with {}", plural(*others, "other")) };
-            format!("sent in request {envelope} as id {id}, {with}")
+            let with =
+                if *others == 0 { String::new() } else { format!(", with {}", plural(*others, "other message")) };
+            format!("sent in request {envelope} as id {id}{with}")
         }
         Incident::Outcome { outcome, .. } => outcome_words(outcome),
         Incident::Answer { body, .. } => {
             let first: String = body.chars().take(400).collect();
-            format!("the gateway's answer was: {}", first.escape_debug())
+            format!("gateway response: {}", first.escape_debug())
         }
         Incident::Questions(question) => question_words(question, attempts),
         Incident::Receipt(told) => receipt::words(told),
@@ -194,10 +277,10 @@ fn outcome_words(outcome: &Outcome) -> String {
         Outcome::Accepted { msg_id, parts, .. } => {
             let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
             let parts = parts.map(|parts| format!(", {}", plural(parts.into(), "part"))).unwrap_or_default();
-            format!("the gateway took it{msg_id}{parts}")
+            format!("accepted by the gateway{msg_id}{parts}")
         }
-        Outcome::Queued { request_id } => format!("the gateway queued it as request_id {request_id}"),
-        Outcome::Rejected { error } => format!("the gateway refused it: {error}"),
+        Outcome::Queued { request_id } => format!("queued by the gateway as request_id {request_id}"),
+        Outcome::Rejected { error } => format!("rejected by the gateway: {error}"),
         Outcome::NotSent { reason } => format!("not sent: {reason}"),
         Outcome::InDoubt { reason } => format!("in doubt: {reason}"),
     }
@@ -210,18 +293,21 @@ fn change_words(change: &Change) -> String {
         Change::Found { status, msg_id, channel } => {
             let msg_id = msg_id.as_ref().map(|id| format!(" as msg_id {id}")).unwrap_or_default();
             let channel = channel.as_ref().map(|channel| format!(" on {}", channel.word())).unwrap_or_default();
-            format!("asked, the gateway knows it{msg_id}: {status}{channel}")
+            format!("reconciled: the gateway knows the message{msg_id}: {status}{channel}")
         }
         Change::NotFound { asked } => {
-            format!("not found: asked {}, the gateway does not know it", plural((*asked).into(), "time"))
+            format!("not found: the gateway was asked {} and does not know it", plural((*asked).into(), "time"))
         }
         Change::Unresolved { asked } => {
-            format!("unresolved: asked {}, nothing proves what became of it", plural((*asked).into(), "time"))
+            format!(
+                "unresolved: the gateway was asked {} and no response proves the outcome",
+                plural((*asked).into(), "time")
+            )
         }
-        Change::AssumedSent { by, why } => format!("counts as sent{}{}", decided(by), because(why)),
-        Change::NotSent { by, why } => format!("counts as not sent{}{}", decided(by), because(why)),
-        Change::SendAgain { by, why } => format!("to be sent again{}{}", decided(by), because(why)),
-        Change::Retry { by, .. } => format!("to be sent again as a new message{}", decided(by)),
+        Change::AssumedSent { by, why } => format!("marked as sent{}{}", decided(by), because(why)),
+        Change::NotSent { by, why } => format!("marked as not sent{}{}", decided(by), because(why)),
+        Change::SendAgain { by, why } => format!("will be sent again{}{}", decided(by), because(why)),
+        Change::Retry { by, .. } => format!("will be retried as a new message{}", decided(by)),
     }
 }
 
@@ -234,10 +320,10 @@ fn question_words(question: &AskedRow, attempts: usize) -> String {
     };
     let denials = match negatives {
         0 => String::new(),
-        1 => ", 1 denial counts".to_owned(),
-        several => format!(", {several} denials count"),
+        1 => ", 1 conclusive denial".to_owned(),
+        several => format!(", {several} conclusive denials"),
     };
-    format!("asked {asked} ×{about}{denials}; the last answer: {answer}")
+    format!("asked the gateway {asked} ×{about}{denials}; last response: {answer}")
 }
 
 fn next(context: &Context, run: &Run, history: &History) -> String {

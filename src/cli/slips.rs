@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use clap::Error;
 use clap::error::{ContextKind, ContextValue};
 
-use super::args;
+use super::{args, shell};
 
 /// Options that switch a guard off, or confirm before anybody looks.
 pub(super) const RISKY_OPTIONS: [&str; 15] = [
@@ -36,7 +36,8 @@ pub(super) fn without_environment(error: Error, arguments: &[OsString]) -> Error
         return error;
     }
     // An error about a value from the environment needs that value.
-    args::command_without_environment().try_get_matches_from(arguments).err().unwrap_or(error)
+    let command = shell::coloured(args::command_without_environment(), arguments);
+    command.try_get_matches_from(arguments).err().unwrap_or(error)
 }
 
 /// The error without advice that protects less. The usage goes with it, since it repeats the option.

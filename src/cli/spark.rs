@@ -1,9 +1,16 @@
-//! A chart that fits into a line: a sign for each number, as high as it is among them. Pure.
+//! Charts that fit into a line: a bar, and a sign for each number that is as high as the number. Pure.
 
 /// From the lowest to the highest.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Nothing at all.
 const NOTHING: char = '·';
+
+/// The filled and the empty part of a bar with this many cells.
+pub(super) fn bar((done, total): (u64, u64), cells: usize) -> (String, String) {
+    let filled = (u128::from(done) * cells as u128).checked_div(u128::from(total)).unwrap_or(cells as u128);
+    let filled = usize::try_from(filled).unwrap_or(cells).min(cells);
+    ("█".repeat(filled), "░".repeat(cells - filled))
+}
 
 /// The numbers as signs, in their order.
 pub(super) fn spark(numbers: &[u64]) -> String {
@@ -26,6 +33,17 @@ mod tests {
         assert_eq!(spark(&[0, 1, 4, 8, 7]), "·▁▄█▇");
         assert_eq!(spark(&[0, 0]), "··");
         assert_eq!(spark(&[]), "");
+    }
+
+    #[test]
+    fn bar_is_full_only_at_the_end() {
+        let bar = |done, total| {
+            let (done, open) = super::bar((done, total), 10);
+            done + &open
+        };
+        assert_eq!(bar(0, 3), "░░░░░░░░░░");
+        assert_eq!(bar(2_999, 3_000), "█████████░");
+        assert_eq!((bar(3, 3), bar(0, 0)), ("██████████".to_owned(), "██████████".to_owned()));
     }
 
     proptest! {

@@ -2,21 +2,22 @@
 
 use std::collections::HashSet;
 
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::args::StatusArgs;
+use super::clock::minute;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
 use super::listing::listing;
+use super::states;
+use super::text::{Line, Text, copied, dim, plain, strong};
 use super::watch::watch;
 use crate::finding::one_line;
-use crate::ledger::{DamagedRun, Ledger, RunFilter, RunId, ShareHolder};
+use crate::ledger::{Approval, DamagedRun, Ledger, RunFilter, RunId, ShareHolder};
 use crate::report::{
-    ChannelFigures, NextStep, RunList, RunStanding, RunStatus, RunView, counts_line, counts_line_in_part,
-    damaged_runs_json, plural, run_entry_json, thousands,
+    ChannelFigures, NextStep, RunList, RunStanding, RunStatus, RunView, damaged_runs_json, plural, run_entry_json,
 };
 use crate::runs;
 
@@ -34,58 +35,60 @@ pub(super) async fn status(context: &Context, args: &StatusArgs) -> Result<u8, F
         object["exit"] = code.into();
         context.output.object(&object);
     } else {
-        context.output.summary(&standing.text(context, ledger.as_ref()).await);
+        context.output.summary(standing.text(context, ledger.as_ref()).await);
     }
     Ok(code)
 }
 
 impl RunStanding {
-    /// The same of a run that may have gone on since it was read.
+    /// The current state of a run that might have changed since it was read.
     pub(super) async fn read_anew(ledger: &dyn Ledger, run: RunId) -> Result<Self, Failure> {
         let run = ledger.runs(RunFilter::one(run)).await?.pop();
-        let run = run.ok_or_else(|| Failure::new(exit::BUG, "the run is gone from the ledger"))?;
+        let run = run.ok_or_else(|| Failure::new(exit::BUG, "the run is no longer in the ledger"))?;
         Ok(Self::read(ledger, run).await?)
     }
 
-    /// What `run` would exit with.
+    /// The exit code of `run`.
     pub(super) fn exit(&self) -> u8 {
         let RunView { run, status, counts, .. } = &self.view;
         exit::of_run(run, counts, *status == RunStatus::Sending)
     }
 
     /// The run for a person.
-    pub(super) async fn text(&self, context: &Context, ledger: &dyn Ledger) -> String {
+    pub(super) async fn text(&self, context: &Context, ledger: &dyn Ledger) -> Text {
         let RunView { run, status, counts, .. } = &self.view;
-        let name = run.name();
-        let mut text = format!("{name} · {} · {} · {}\n", run.gateway, run.endpoint, one_line(&status.to_string()));
-        text += &format!("  {}: {}\n", plural(run.recipients, "row"), counts_line_in_part(counts, self.in_part()));
+        let (name, output) = (run.name(), &context.output);
+        let mut text = Text::new();
+        let mut heading = states::heading(&name, [run.gateway.as_str(), run.endpoint.name()]);
+        heading.extend([dim(" · "), states::status(status)]);
+        text.line(0, heading);
+        let mut rows = vec![strong(plural(run.recipients, "row")), plain(": ")];
+        rows.extend(states::counts(counts, self.in_part()));
+        text.line(2, rows);
         let channels = self.channels().map(ChannelFigures::lines).unwrap_or_default();
-        text.extend(channels.iter().map(|line| format!("  {line}\n")));
-        text += &format!("  began {}", local(run.began_at));
-        if let Some(ended) = run.ended_at {
-            text += &format!(" · last ended {}", local(ended));
-        }
-        text.push('\n');
+        channels.into_iter().for_each(|line| text.line(2, [plain(line)]));
+        let ended = run.ended_at.map(|at| format!(" · last ended {}", minute(at))).unwrap_or_default();
+        text.line(2, [dim(format!("began {}{ended}", minute(run.began_at)))]);
         for ShareHolder { by, rows, since } in &self.senders {
-            text += &format!("  {} has {} of it, since {}\n", one_line(by), plural(*rows, "row"), local(*since));
+            text.line(2, [plain(format!("{by}: {}, since {}", plural(*rows, "row"), minute(*since)))]);
         }
-        for approval in &self.approvals {
-            text += &format!("  approved by {} on {}\n", one_line(&approval.by), local(approval.at));
+        for Approval { by, at, .. } in &self.approvals {
+            text.line(2, [plain(format!("approved by {by} on {}", minute(*at)))]);
         }
         if let Some(results) = &run.results {
-            text += &format!("  results: {results}\n");
+            text.line(2, [plain("results: "), copied(results.as_str())]);
         }
         if let Some(at) = run.purged_at {
-            text += &format!("  purged {}: its counts are what the ledger knows of it\n", local(at));
+            text.line(2, [plain(format!("purged {}: the ledger keeps only its counts", minute(at)))]);
         }
         if *status == RunStatus::Sending && !run.shared {
-            let stop = context.output.command(format!("stop {name}"));
-            text += &format!("  it is being sent; to stop it after what is in flight: {stop}\n");
+            text.line(2, [plain("to stop it: "), copied(output.command(format!("stop {name}")))]);
         }
-        if let (NextStep::LookAt(_), Some(again)) = (self.view.next_step(), context.output.about_refused(run, counts)) {
-            text += &format!("  {again}\n");
+        if let (NextStep::LookAt(_), Some(again)) = (self.view.next_step(), output.about_refused(run, counts)) {
+            text.push(Line::prose(&again).indented(2));
         }
-        text + &format!("next: {}\n", next(context, ledger, &self.view).await)
+        text.push(Line::next(next(context, ledger, &self.view).await));
+        text
     }
 }
 
@@ -113,26 +116,28 @@ pub(super) async fn list(context: &Context, all: bool) -> Result<u8, Failure> {
         let mut object = json!({ "runs": runs, "exit": code });
         if !damaged.is_empty() {
             object["damaged"] = damaged_runs_json(&damaged);
-            object["error"] = "a record of the ledger is damaged".into();
+            object["error"] = "a ledger record is damaged".into();
         }
         context.output.object(&object);
     } else if views.is_empty() && !damaged.is_empty() {
-        context.output.done(&format!("no run in `{place}` can be read\nnext: {check}\n"), code);
+        context.output.done(format!("no run in `{place}` can be read\nnext: {check}\n"), code);
     } else if views.is_empty() {
         let next = context.output.command("init NAME");
-        context.output.result(&format!("no runs yet in `{place}`\nnext: {next}\n"));
+        context.output.result(format!("no runs yet in `{place}`\nnext: {next}\n"));
     } else {
-        let command = context.output.command("status --all");
-        let text = table(&views, all, (context.output.columns(), &command));
-        // The newest is first; of those that went to people, if there are any.
+        let all_of_them = context.output.command("status --all");
+        let mut text = table(&views, all, &all_of_them);
+        // The newest run is first. Live runs come before rehearsals.
         let newest = views.iter().find(|view| view.run.live).or(views.first());
         let next = newest.map(|view| context.output.command(format!("status {}", view.run.name())));
-        context.output.done(&format!("{text}next: {}\n", next.unwrap_or(command)), code);
+        text.push(Line::next(next.unwrap_or(all_of_them)));
+        context.output.done(text, code);
     }
     Ok(code)
 }
 
-/// Tells whether results know more than the ledger: those of each campaign's latest live run, which the next one replaces.
+/// Warns if results contain messages that are not in the ledger: those of each campaign's latest live run, which the next
+/// run replaces.
 async fn judge_latest(context: &Context, ledger: &dyn Ledger, views: &[RunView]) -> Result<(), Failure> {
     let mut judged = HashSet::new();
     for RunView { run, .. } in views.iter().filter(|view| view.run.live) {
@@ -143,39 +148,34 @@ async fn judge_latest(context: &Context, ledger: &dyn Ledger, views: &[RunView])
     Ok(())
 }
 
-/// The runs, live ones first and rehearsals below them, each with the newest last, where the eye is.
-fn table(views: &[RunView], all: bool, (columns, command): (Option<usize>, &str)) -> String {
+/// The runs, live runs first and rehearsals below them, each with the newest last.
+fn table(views: &[RunView], all: bool, command: &str) -> Text {
     let now = Timestamp::now();
     let (mut live, mut rehearsed, mut older) = (Vec::new(), Vec::new(), 0);
     for view in views {
-        let RunView { run, status, counts, .. } = view;
+        let RunView { run, status, .. } = view;
         if !all && *status != RunStatus::Sending && is_old(run.live, run.began_at, now) {
             older += 1;
-            continue;
+        } else if run.live {
+            live.push(view);
+        } else {
+            rehearsed.push(view);
         }
-        let state = one_line(&status.to_string());
-        let (began, rows) = (local(run.began_at), thousands(run.recipients));
-        let row = [run.name(), run.gateway.clone(), began, rows, state, counts_line(counts)];
-        if run.live { live.push(row) } else { rehearsed.push(row) }
     }
     live.reverse();
     rehearsed.reverse();
     live.extend(rehearsed);
-    let mut text = listing(&live, columns);
+    let mut text: Text = listing(live).into();
     if older > 0 {
-        text += &format!("and {} of more than a day ago: {command}\n", plural(older, "rehearsal"));
+        let older = plural(older, "older rehearsal");
+        text.line(0, [dim(format!("{older} not shown; to show all runs: ")), copied(command)]);
     }
     text
 }
 
-/// Whether a run is of interest no more: a rehearsal that began more than a day ago.
+/// Whether a run is hidden by default: a rehearsal that began more than a day ago.
 fn is_old(live: bool, began_at: Timestamp, now: Timestamp) -> bool {
     !live && began_at < now - SignedDuration::from_hours(24)
-}
-
-/// A moment in the zone of this computer.
-fn local(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 fn entry(view: &RunView) -> Value {

@@ -1,13 +1,13 @@
-//! `campaign stop`: asks a running campaign to stop after what is in flight, or ends a run for good.
+//! `campaign stop`: stops a run after the requests in flight, or for good.
 
 use serde_json::json;
 
 use super::args::StopArgs;
-use super::confirm::{Answer, Question, confirm};
 use super::context::Context;
 use super::events::unwritten;
 use super::exit;
 use super::failure::Failure;
+use super::question::{Answer, Question, confirm};
 use crate::ledger::Run;
 use crate::report::{counts_json, counts_line, plural};
 use crate::runs::{self, Cancellation, CancelledRun};
@@ -21,7 +21,7 @@ pub(super) async fn stop(context: &Context, args: StopArgs) -> Result<u8, Failur
         }
         if runs::stop(ledger.as_ref(), &run).await? {
             let name = run.name();
-            context.output.note(&format!("{name} is being sent: waiting until what is in flight is through"));
+            context.output.note(&format!("{name} is being sent: waiting for requests in flight"));
         }
         let schedule = cancellation.is_scheduled.then(|| run.campaign.clone());
         let cancelled = runs::stop_for_good(&context.adapters(ledger)?, run).await?;
@@ -35,22 +35,25 @@ pub(super) async fn stop(context: &Context, args: StopArgs) -> Result<u8, Failur
 async fn agree(context: &Context, run: &Run, cancellation: &Cancellation) -> Result<(), Failure> {
     let (name, rows) = (run.name(), plural(cancellation.rows(), "row"));
     let through = if run.live { format!("through {}", run.gateway) } else { "a rehearsal".to_owned() };
-    let mut preview = format!("{name} · {through} · {}: ", plural(run.recipients, "row"));
-    preview +=
-        &format!("{}\n  {rows} will be cancelled; the run cannot be resumed\n", counts_line(&cancellation.counts));
+    let title = format!("Stop {name} for good and cancel {rows}?");
+    let counts = format!("{}: {}", plural(run.recipients, "row"), counts_line(&cancellation.counts));
+    let mut question = Question::new(title, Answer::Yes, format!("cancel {rows}"))
+        .or_else("keep the run")
+        .fact("run", format!("{through} · {counts}"))
+        .note("The run cannot be resumed.");
     if run.live {
-        preview += "  a later `run` of the same edition skips their recipients, unless you pass `--again`\n";
+        question.add_note("A later `run` of the same edition skips these recipients, unless you pass `--again`.");
     }
     if cancellation.is_sending {
-        preview += "  it is being sent: requests in flight are completed first, so fewer rows may be left to cancel\n";
+        question.add_note(
+            "The run is being sent: requests in flight are completed first, so fewer rows might be left to cancel.",
+        );
     }
     if cancellation.is_scheduled {
-        preview += &still_active(context, &run.campaign);
+        question = question.note(still_active(&run.campaign)).command("To remove it", removal(context, &run.campaign));
     }
-    preview += &format!("  to pause it instead: {}\n", context.output.command(format!("stop {name}")));
-    let (change, action) = (format!("cancelling {rows} of {name}"), format!("cancel {rows}"));
-    let question = Question { preview: &preview, change: &change, action: &action, answer: Answer::Yes };
-    confirm(&context.output, question).await
+    let question = question.command("To pause the run instead", context.output.command(format!("stop {name}")));
+    confirm(&context.output, question, &format!("cancelling {rows} of {name}"), "Nothing was changed.").await
 }
 
 /// Tells that a run was asked to stop, or that no process sends it.
@@ -61,21 +64,25 @@ fn asked(context: &Context, run: &Run, stopping: bool) -> u8 {
         return exit::FINE;
     }
     let what = match stopping {
-        true => "stops after what is in flight; nothing more is begun",
+        true => "stops once the requests in flight are complete",
         false => "is not being sent by any process",
     };
     let next = context.output.command(format!("status {name}"));
-    context.output.result(&format!("{name} {what}\nnext: {next}\n"));
+    context.output.result(format!("{name} {what}\nnext: {next}\n"));
     exit::FINE
 }
 
 /// Tells that the stop leaves the schedule of the campaign active.
-fn still_active(context: &Context, schedule: &str) -> String {
-    let remove = context.output.command(format!("schedule remove {schedule}"));
-    format!("  the schedule `{schedule}` stays active and sends on its next date; to remove it: {remove}\n")
+fn still_active(schedule: &str) -> String {
+    format!("The schedule `{schedule}` remains active and sends on its next date.")
 }
 
-/// Tells that a run has come to its end; `schedule` names the schedule that stays active.
+/// The command that removes a schedule.
+fn removal(context: &Context, schedule: &str) -> String {
+    context.output.command(format!("schedule remove {schedule}"))
+}
+
+/// Tells that a run is stopped for good; `schedule` names the schedule that stays active.
 fn ended(context: &Context, CancelledRun { rows, released }: CancelledRun, schedule: Option<&str>) -> u8 {
     let (name, counts, exit) = (released.run.name(), &released.snapshot.counts, exit::of_released(&released));
     let elsewhere = if released.unwritten.is_some() { " --out FILE" } else { "" };
@@ -87,7 +94,9 @@ fn ended(context: &Context, CancelledRun { rows, released }: CancelledRun, sched
         }));
     } else {
         let (rows, counts) = (plural(rows, "row"), counts_line(counts));
-        let schedule = schedule.map(|schedule| still_active(context, schedule)).unwrap_or_default();
+        let schedule =
+            schedule.map(|name| format!("  {}\n  To remove it: {}\n", still_active(name), removal(context, name)));
+        let schedule = schedule.unwrap_or_default();
         let text = format!("{name} is stopped for good: {rows} cancelled\n  {counts}\n{schedule}next: {next}\n");
         context.output.summary(&text);
     }

@@ -1,7 +1,7 @@
-//! Commands that are suggested to a person.
+//! Suggested commands.
 //!
-//! They are pasted as they stand, so each names the ledger and the gateways that this call was given: without them the
-//! same words would look into another ledger, and send to people once more who have their message.
+//! People paste them, so each has the ledger and the gateways of this command. Without these options the same command would use
+//! another ledger and might send messages a second time.
 
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
@@ -17,15 +17,15 @@ use crate::ledger::{Ledger, Run, State, StateCounts};
 use crate::report::NextStep;
 use crate::runs::{AccountView, campaign_file};
 
-/// What the gateway that leads to people is called until somebody calls it otherwise.
+/// The default name of a live gateway.
 pub(super) const LIVE: &str = "production";
 
-/// The options of this call that every command after it needs, as they are typed behind it.
+/// The options of this command that every suggested command needs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Options(String);
 
 impl Options {
-    /// Those that were typed. What comes from the environment is there for the next command too.
+    /// The typed options. The next command gets the others from the environment, too.
     pub(super) fn typed(global: &Global, matches: &ArgMatches) -> Self {
         let path = |path: &Option<PathBuf>| path.as_ref().map(quoted);
         let ledger = || quoted(global.ledger.as_ref()?.repeatable()?).into();
@@ -47,14 +47,14 @@ impl Display for Options {
 }
 
 impl Options {
-    /// A command to suggest; `arguments` are what stands behind the program's name, the subcommand first.
+    /// A suggested command; `arguments` begin with the subcommand.
     ///
     /// The only place that writes one: `tests/house.rs` finds any other.
     pub(super) fn command(&self, arguments: impl Display) -> String {
         format!("campaign {arguments}{self}")
     }
 
-    /// The command that shows this of the account behind a profile.
+    /// The command that shows a part of the account of a profile.
     pub(super) fn view(&self, view: AccountView, profile: &str) -> String {
         let what = match view {
             AccountView::Balance => "balance",
@@ -72,15 +72,15 @@ impl Output {
         self.options.command(arguments)
     }
 
-    /// What to do about a ledger that failed.
+    /// How to repair a ledger that failed.
     pub(super) fn ledger_repair(&self) -> &'static str {
         match self.shared_ledger {
-            true => "check the database of the ledger and the connection to it",
-            false => "make room or mend the disk",
+            true => "check the ledger's database and the connection to it",
+            false => "free disk space or repair the disk",
         }
     }
 
-    /// The command for what a run needs next, once it is not sent any more.
+    /// The next command for a run that is not being sent.
     pub(super) fn about_run(&self, run: &str, step: &NextStep) -> String {
         self.command(match step {
             NextStep::Ask => format!("reconcile {run}"),
@@ -95,42 +95,43 @@ impl Output {
     }
 }
 
-/// The arguments of a command that goes through the gateway that was named instead of the campaign's.
+/// The arguments of a command with the gateway that replaces that of the campaign.
 pub(super) fn through(arguments: impl Display, gateway: Option<&str>) -> String {
     let gateway = gateway.map(|gateway| format!(" --gateway {}", quoted(gateway))).unwrap_or_default();
     format!("{arguments}{gateway}")
 }
 
 impl Output {
-    /// What to do about messages of a run that were refused; nothing where there are none, or none can be sent again.
+    /// How to retry rejected or undelivered messages of a run; nothing if there are none, or none can be sent again.
     pub(super) fn about_refused(&self, run: &Run, counts: &StateCounts) -> Option<String> {
         let any = |states: &[State]| states.iter().any(|state| counts.get(*state) > 0);
         let (what, which) = match () {
-            () if any(&[State::Rejected, State::NotSent]) => ("was refused", ""),
-            () if any(&[State::Failed]) => ("failed to be delivered", " --state failed"),
+            () if any(&[State::Rejected, State::NotSent]) => ("rejected", ""),
+            () if any(&[State::Failed]) => ("undelivered", " --state failed"),
             () => return None,
         };
         let retry = || self.command(format!("retry {}{which}", run.name()));
         (run.live && SingleKind::of(run).is_none())
-            .then(|| format!("to send what {what} again, once its reason is mended: {}", retry()))
+            .then(|| format!("to retry {what} messages, once the cause is fixed: {}", retry()))
     }
 }
 
 impl Output {
-    /// The command that goes on with an unfinished run, through the gateway that may have been named on the command line.
+    /// The command that resumes an unfinished run, with its gateway.
     pub(super) async fn go_on(&self, ledger: &dyn Ledger, run: &Run) -> String {
         let known = campaign_file(ledger, run).await;
         let file = known.map_or_else(|| "FILE".to_owned(), |known| file(&known));
         self.command(format!("run {file} --gateway {}", run.gateway))
     }
 
-    /// The command that asks a single question anew, or looks at the messages of assistants; the number stays out of it, since what is shown may be kept.
+    /// The command that repeats a lookup, a code call or a test, or shows the messages of assistants. It has no phone number,
+    /// because people might keep it.
     pub(super) fn ask_anew(&self, single: SingleKind, run: &Run) -> String {
         let command = match single {
             SingleKind::Lookup => "lookup",
             SingleKind::CodeCall => "otp",
             SingleKind::Test => return self.command(format!("test FILE --to PHONE --gateway {}", run.gateway)),
-            // Its text is nowhere but with whoever had the assistant send it.
+            // Only the assistant has its text.
             SingleKind::Message => return self.command(format!("status {}", run.name())),
         };
         self.command(format!("gateway {command} PHONE --gateway {}", run.gateway))
@@ -142,7 +143,7 @@ pub(super) fn file(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     let within = here.and_then(|here| path.strip_prefix(here).ok()).filter(|within| *within != Path::new(""));
     let path = within.unwrap_or(path);
-    // What begins with a dash would be an option.
+    // A leading dash would make it an option.
     if path.as_os_str().as_encoded_bytes().starts_with(b"-") { quoted(Path::new(".").join(path)) } else { quoted(path) }
 }
 
@@ -154,7 +155,7 @@ mod tests {
     use crate::cli::args::Arguments;
 
     #[test]
-    fn what_was_typed_is_said_again_wherever_it_stood() {
+    fn typed_options_are_repeated_wherever_they_were() {
         let options = |arguments: &[&str]| {
             let matches = Arguments::command().try_get_matches_from([&["campaign"], arguments].concat()).unwrap();
             let parsed = Arguments::from_arg_matches(&matches).unwrap();

@@ -1,4 +1,4 @@
-//! `campaign test`: a row's message to somebody who wants to see it, outside of the campaign.
+//! `campaign test`: sends the message of a row to a test number, outside the campaign.
 
 use serde_json::{Value, json};
 
@@ -25,13 +25,15 @@ pub(super) async fn test(context: &Context, args: TestArgs) -> Result<u8, Failur
             phones.push(phone);
         }
     }
-    let Some(&first) = phones.first() else { return Err(Failure::wrong("say who gets it: `--to PHONE`")) };
+    let Some(&first) = phones.first() else {
+        return Err(Failure::wrong("no recipient was given").with_help("add `--to PHONE`"));
+    };
     let existing = context.existing_ledger().await?;
-    let inputs = context.listed(inputs, args.fetch, existing.as_deref()).await?;
+    let inputs = context.listed(inputs, args.list.fetch, existing.as_deref()).await?;
     let message = test_message(&inputs, args.row, existing.as_deref(), &context.observer).await?;
     let (output, name) = (&context.output, &inputs.campaign.brief.name);
     if !output.json {
-        output.result(&format!("a test of {name}, row {} · {}", message.row, message_preview(first, &message.content)));
+        output.result(format!("test of {name}, row {} · {}", message.row, message_preview(first, &message.content)));
     }
     let adapters = context.adapters(context.ledger().await?)?;
     let order = TestOrder { inputs: &inputs, message: &message, phones: &phones };
@@ -43,13 +45,13 @@ pub(super) async fn test(context: &Context, args: TestArgs) -> Result<u8, Failur
     for (phone, single) in phones.iter().zip(confirmed) {
         if stopped {
             told.push(
-                json!({ "to": phone.to_string(), "state": "not_sent", "error": "what stopped the test before it" }),
+                json!({ "to": phone.to_string(), "state": "not_sent", "error": "the previous test was stopped" }),
             );
             continue;
         }
         let ended = single.send(context.interrupt()?).await?;
         let test = format!("test {} --to PHONE --row {}", file(&args.file), message.row);
-        let test = if args.fetch { test + " --fetch" } else { test };
+        let test = if args.list.fetch { test + " --fetch" } else { test };
         let again = output.command(through(test, args.gateway.as_deref()));
         let report = SingleReport::of(context, SingleKind::Test, &ended, again);
         (code, stopped) = (graver(code, report.exit), ended.stop.is_some());
@@ -58,7 +60,7 @@ pub(super) async fn test(context: &Context, args: TestArgs) -> Result<u8, Failur
             object["to"] = phone.to_string().into();
             told.push(object);
         } else {
-            output.result(&report.text());
+            output.result(report.text());
         }
     }
     if output.json {
@@ -71,7 +73,7 @@ pub(super) async fn test(context: &Context, args: TestArgs) -> Result<u8, Failur
             "exit": code,
         }));
     } else if stopped && phones.len() > 1 {
-        output.note("the numbers behind this one got nothing");
+        output.note("the remaining numbers got no message");
     }
     Ok(code)
 }

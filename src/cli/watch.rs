@@ -1,4 +1,4 @@
-//! `campaign status --watch`: a run as it goes on, until nothing more can come of it.
+//! `campaign status --watch`: follows a run until its state can no longer change.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
@@ -13,24 +13,26 @@ use tokio::time::{Instant, sleep};
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
-use super::listing::fitted;
 use super::output::{Output, is_unwritten};
-use super::spark::spark;
+use super::spark::{bar, spark};
 use super::status::list;
+use super::text::{Line, Meaning, Text, copied, dim, plain, span, strong};
 use crate::delivery::Interrupt;
-use crate::finding::{harmless, one_line};
+use crate::finding::one_line;
 use crate::ledger::{Ledger, Run, RunFilter};
 use crate::report::{RunStanding, RunStatus, SendingProgress, counts_line_in_part, duration, is_owned, thousands};
 use crate::runs;
 
-/// How often it is looked at most.
+/// The shortest time between two reads.
 const EACH: Duration = Duration::from_secs(1);
-/// How many points the small chart of the rate has.
+/// The number of points in the small chart of the rate.
 const POINTS: usize = 30;
-/// Looking takes at most one part of so many of the time: somebody else may be sending meanwhile.
+/// Reading takes at most one part in 20 of the time, because another process might be sending.
 const PARTS: u32 = 20;
+/// The cells of the bar.
+const CELLS: usize = 30;
 
-/// Follows a run: the one that is named, else the latest that is being sent, else the latest live one, else the latest.
+/// Follows the named run, else the latest run that is being sent, else the latest live run, else the latest run.
 pub(super) async fn watch(context: &Context, name: Option<&str>) -> Result<u8, Failure> {
     let mut interrupt = context.interrupt()?;
     let found = match name {
@@ -50,10 +52,10 @@ pub(super) async fn watch(context: &Context, name: Option<&str>) -> Result<u8, F
         };
         let text = standing.text(context, ledger.as_ref()).await;
         if !standing.view.awaits_more(wanted, Timestamp::now()) {
-            screen.end(&standing, &text);
+            screen.end(&standing, text);
             return Ok(standing.exit());
         }
-        screen.show(&standing, &text);
+        screen.show(&standing, text);
         tokio::select! {
             biased;
             signal = signal(&mut interrupt) => return Ok(screen.leave(signal)),
@@ -62,12 +64,12 @@ pub(super) async fn watch(context: &Context, name: Option<&str>) -> Result<u8, F
     }
 }
 
-/// How long it is not looked after a look that took so long.
+/// The pause after a read that took this long.
 fn rest(took: Duration) -> Duration {
     EACH.max(took.saturating_mul(PARTS))
 }
 
-/// The run that somebody means who names none; nothing where there is none.
+/// The run to follow if none is named; `None` without runs.
 async fn latest(context: &Context) -> Result<Option<(Arc<dyn Ledger>, Run)>, Failure> {
     let Some(ledger) = context.existing_ledger().await? else { return Ok(None) };
     let mut runs: Vec<Run> = ledger.stored_runs(RunFilter::all()).await?.into_iter().flatten().collect();
@@ -92,16 +94,15 @@ async fn signal(interrupt: &mut Receiver<Interrupt>) -> u8 {
     }
 }
 
-/// Where it is shown, and what was shown last.
+/// Where the run is shown, and what was shown last.
 struct Screen<'a> {
     output: &'a Output,
     form: Form,
-    /// How far it was each time.
     progress: Option<SendingProgress>,
 }
 
 enum Form {
-    /// In place; so many lines stand there.
+    /// In place, over this many rows of the terminal.
     Terminal(Term, usize),
     /// A line for each change; the last one without its time.
     Lines(String),
@@ -120,20 +121,23 @@ impl<'a> Screen<'a> {
         Self { output, form, progress: None }
     }
 
-    /// Shows how it stands, if that changed.
-    fn show(&mut self, standing: &RunStanding, text: &str) {
+    /// Shows the run, if it changed.
+    fn show(&mut self, standing: &RunStanding, mut text: Text) {
         let pace = self.pace(standing).unwrap_or_default();
         match &mut self.form {
-            Form::Terminal(term, lines) => {
+            Form::Terminal(term, rows) => {
                 let now = Zoned::now().strftime("%H:%M:%S").to_string();
-                let text = format!("{text}{pace}followed until nothing more can come, as of {now}; Ctrl-C leaves it\n");
-                *lines = draw(term, *lines, &text);
+                text.extend(pace);
+                text.push(Line::new([dim(format!(
+                    "updated {now}; press Ctrl-C to stop watching (the run continues)"
+                ))]));
+                *rows = draw(term, *rows, &text, self.output.out_color());
             }
             Form::Lines(last) => {
                 let counts = counts_line_in_part(&standing.view.counts, standing.in_part());
                 let line = format!("{}: {counts}", one_line(&standing.view.status.to_string()));
                 if *last != line {
-                    self.output.result(&format!("{}  {line}\n", Zoned::now().strftime("%Y-%m-%d %H:%M:%S")));
+                    self.output.result(format!("{}  {line}\n", Zoned::now().strftime("%Y-%m-%d %H:%M:%S")));
                     *last = line;
                 }
             }
@@ -147,8 +151,8 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// How fast it goes, as a small chart, and how long the rest takes; nothing while it is not sent.
-    fn pace(&mut self, standing: &RunStanding) -> Option<String> {
+    /// The bar, the speed as a small chart and the time that is left; nothing unless the run is being sent.
+    fn pace(&mut self, standing: &RunStanding) -> Option<Text> {
         let view = &standing.view;
         if view.status != RunStatus::Sending {
             self.progress = None;
@@ -156,24 +160,33 @@ impl<'a> Screen<'a> {
         }
         let progress = self.progress.get_or_insert_with(|| SendingProgress::new(view.run.recipients, 0));
         progress.settled(Instant::now().into_std(), &view.counts);
-        let sent = &standing.figures.as_ref()?.requests.sent;
-        let chart = spark(&sent.latest(POINTS));
-        let step = match u64::try_from(sent.seconds()).unwrap_or_default() {
-            seconds @ 0..60 => format!("{seconds} s"),
-            seconds => duration(Duration::from_secs(seconds)),
-        };
-        let left = progress.estimate().map_or_else(String::new, |estimate| {
-            let rate = thousands(estimate.rate.round() as u64);
-            format!(" · {rate} a second, the rest in about {}", duration(estimate.left))
-        });
-        Some(format!("sent in each {step}: {chart}{left}\n"))
+        let mut text = Text::new();
+        let (through, total) = (progress.through(), progress.total());
+        let (done, open) = bar((through, total), CELLS);
+        let percent = format!(" {} %", (through * 100).checked_div(total).unwrap_or(100));
+        let place = format!(" · {} of {}", thousands(through), thousands(total));
+        text.push(Line::new([span(Meaning::Next, done), dim(open), strong(percent), plain(place)]));
+        if let Some(figures) = &standing.figures {
+            let sent = &figures.requests.sent;
+            let chart = spark(&sent.latest(POINTS));
+            let step = match u64::try_from(sent.seconds()).unwrap_or_default() {
+                seconds @ 0..60 => format!("{seconds} s"),
+                seconds => duration(Duration::from_secs(seconds)),
+            };
+            let left = progress.estimate().map_or_else(String::new, |estimate| {
+                let rate = thousands(estimate.rate.round() as u64);
+                format!(" · {rate} per second, {} left", duration(estimate.left))
+            });
+            text.push(Line::new([plain(format!("sent in each {step}: ")), copied(chart), plain(left)]));
+        }
+        Some(text)
     }
 
-    /// Shows how it stands at last.
-    fn end(mut self, standing: &RunStanding, text: &str) {
+    /// Shows the run at its end.
+    fn end(mut self, standing: &RunStanding, text: Text) {
         match &mut self.form {
-            Form::Terminal(term, lines) => {
-                draw(term, *lines, text);
+            Form::Terminal(term, rows) => {
+                draw(term, *rows, &text, self.output.out_color());
             }
             Form::Lines(_) => self.output.summary(text),
             Form::Objects(_) => {
@@ -184,7 +197,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Leaves it as it stands, because of a signal; the code.
+    /// Ends because of a signal; the exit code.
     fn leave(self, signal: u8) -> u8 {
         let code = exit::SIGNAL.saturating_add(signal);
         if let Form::Objects(last) = self.form {
@@ -203,18 +216,18 @@ fn dated(mut object: Value) -> Value {
     object
 }
 
-/// Draws a text in the place of the lines that stand there; how many lines it has.
-fn draw(term: &Term, before: usize, text: &str) -> usize {
+/// Draws a text over the rows of the terminal that the last one took; how many rows it takes.
+fn draw(term: &Term, before: usize, text: &Text, color: bool) -> usize {
     let columns = term.size_checked().map_or(80, |(_, columns)| usize::from(columns).max(1));
-    let text = fitted(&harmless(text), columns);
-    // What is written to a buffer cannot fail.
+    let text = text.render(Some(columns), color);
+    // Writing to a buffer cannot fail.
     let _ = term.clear_last_lines(before);
     let _ = term.write_str(&text);
     is_unwritten(term.flush());
     rows(&text, columns)
 }
 
-/// How many rows of a terminal a text takes: a line that somebody may copy is not broken, and may take several.
+/// How many rows of a terminal a text takes: a line that people copy is not wrapped, and might take several.
 fn rows(text: &str, columns: usize) -> usize {
     text.lines().map(|line| measure_text_width(line).div_ceil(columns).max(1)).sum()
 }
@@ -224,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looking_takes_at_most_a_twentieth_of_the_time() {
+    fn reading_takes_at_most_a_twentieth_of_the_time() {
         for (took, rested) in [(0, 1_000), (40, 1_000), (60, 1_200), (30_000, 600_000)] {
             assert_eq!(rest(Duration::from_millis(took)), Duration::from_millis(rested));
         }

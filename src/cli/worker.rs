@@ -1,4 +1,4 @@
-//! `campaign worker`: takes shares of runs until it is told to stop.
+//! `campaign worker`: sends shards of shared runs until it is stopped.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) async fn worker(context: &Context, args: WorkerArgs) -> Result<u8, Fa
     };
     let views = Arc::new(Views::new(ledger));
     let counted = web::metrics(Counted { metrics, views, clock: Timestamp::now });
-    // The door is there as long as it works, and no longer: its ledger may be gone.
+    // The endpoint ends with the work, because the ledger might be gone.
     let (works, over) = oneshot::channel::<()>();
     let work = async move {
         let worked = work.await;
@@ -52,7 +52,7 @@ pub(super) async fn worker(context: &Context, args: WorkerArgs) -> Result<u8, Fa
     Ok(exit::FINE)
 }
 
-/// The first line: as whom it works, and where.
+/// The first line: the name of the worker and its ledger.
 fn tell_place(context: &Context, process: &str, metrics: Option<std::net::SocketAddr>) -> Result<(), Failure> {
     let place = context.place()?;
     let metrics = metrics.map(|address| format!("http://{}/metrics", reachable(address)));
@@ -60,7 +60,7 @@ fn tell_place(context: &Context, process: &str, metrics: Option<std::net::Socket
         context.output.object(&json!({ "worker": process, "ledger": place, "metrics": metrics }));
         return Ok(());
     }
-    let mut text = format!("takes shares of runs in `{place}`, as {process}\n");
+    let mut text = format!("worker {process} sends shards of runs in `{place}`\n");
     text.extend(metrics.map(|url| format!("  metrics on {url}\n")));
     context.output.result(&text);
     Ok(())
@@ -68,18 +68,18 @@ fn tell_place(context: &Context, process: &str, metrics: Option<std::net::Socket
 
 fn tell(output: &Output, event: WorkEvent) {
     match event {
-        WorkEvent::Joined { run } => say(output, &run, "joined", "takes shares of it"),
+        WorkEvent::Joined { run } => say(output, &run, "joined", "joined the run"),
         WorkEvent::Left { run, sent, stopped } => {
-            let sent = format!("sent {} of it", plural(sent, "message"));
+            let sent = format!("sent {}", plural(sent, "message"));
             let why = stopped.map(|stop| one_line(&stop.reason));
-            let why = why.map_or_else(|| "nothing of it is left to take".to_owned(), |why| format!("stopped: {why}"));
+            let why = why.map_or_else(|| "no shards are left".to_owned(), |why| format!("stopped: {why}"));
             say(output, &run, "left", &format!("{sent}; {why}"));
         }
         WorkEvent::Unable { run, error: Error::Findings(findings) } => {
             let findings: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
             say(output, &run, "unable", &findings.join("; "));
         }
-        WorkEvent::Unable { run, error } => say(output, &run, "unable", &output.explain(error).message),
+        WorkEvent::Unable { run, error } => say(output, &run, "unable", &error.to_string()),
         WorkEvent::Told { run, event: Event::Sending(event) } => match event {
             DeliveryEvent::Warning(what) => say(output, &run, "warning", &what),
             DeliveryEvent::Waiting { reason, time, next } => {
@@ -92,7 +92,7 @@ fn tell(output: &Output, event: WorkEvent) {
         },
         WorkEvent::Told { run, event: Event::DoubtFromBefore { requests } } => {
             let requests = plural(requests as u64, "request");
-            say(output, &run, "doubt", &format!("took over shares of a worker that is gone: {requests} in doubt"));
+            say(output, &run, "doubt", &format!("took over shards of a lost worker: {requests} in doubt"));
         }
         WorkEvent::Told { .. } => {}
     }
@@ -103,6 +103,6 @@ fn say(output: &Output, run: &str, what: &str, words: &str) {
     if output.json {
         output.object(&json!({ "run": run, "event": what, "message": words }));
     } else {
-        output.result(&format!("{run}: {words}\n"));
+        output.result(format!("{run}: {words}\n"));
     }
 }

@@ -92,7 +92,7 @@ impl Approvals {
             return Ok(Admission::Admitted(used));
         }
         if !self.0.keep(&digest, shown) {
-            let error = "too much waits for the operator's approval already";
+            let error = "too many calls are waiting for the operator's approval";
             return Err(ToolError::retryable("rate_limited", error));
         }
         let (address, token) = (self.0.address.to_string(), self.0.token.clone());
@@ -101,9 +101,9 @@ impl Approvals {
         Ok(Admission::Waits(json!({
             "pending": true,
             "digest": digest,
-            "how_to": format!("this call did nothing yet: the operator of this connector has to see exactly this and approve it, with \
-                               `campaign approve {digest}` in a terminal of their own. Tell the person you work for; once that \
-                               is done, call the tool again with the same arguments"),
+            "how_to": format!("nothing was done yet: the connector's operator must approve exactly this call with \
+                               `campaign approve {digest}` in their own terminal. Tell the person you work for. After \
+                               the approval, call the tool again with the same arguments"),
         })))
     }
 }

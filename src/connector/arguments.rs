@@ -52,7 +52,7 @@ impl Arguments {
 
     /// Our identifier of a message.
     pub(super) fn id(&self) -> Result<MessageId, ToolError> {
-        let wrong = || ToolError::argument("`id` is not an identifier that a sending tool returned");
+        let wrong = || ToolError::argument("`id` is not an identifier returned by a sending tool");
         self.number("id").and_then(MessageId::new).ok_or_else(wrong)
     }
 }
@@ -79,13 +79,13 @@ pub(super) fn read_phone(value: &Value) -> Result<Number, String> {
     } else if digits.chars().any(char::is_alphabetic) {
         Some("has letters; write digits with the country code, such as 380671112233".to_owned())
     } else if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        Some("has signs that are no digits; write digits with the country code, such as 380671112233".to_owned())
+        Some("has characters other than digits; write digits with the country code, such as 380671112233".to_owned())
     } else if digits.starts_with('0') {
-        Some("begins with 0; write the country code first, such as 380671112233 for 0671112233".to_owned())
+        Some("starts with 0; write the country code first, such as 380671112233 for 0671112233".to_owned())
     } else if count < *least {
-        Some(format!("has {count} digits, and a number with its country code has {least} to {most}"))
+        Some(format!("has {count} digits; a number with its country code has {least} to {most}"))
     } else if count > *most {
-        Some(format!("has {count} digits, and one number has at most {most}"))
+        Some(format!("has {count} digits; a number has at most {most}"))
     } else {
         None
     };
@@ -132,14 +132,14 @@ mod tests {
             (json!("38050abc4567"), "has letters; write digits"),
             (json!("38О501234567"), "has letters"),
             (json!("380 50 123 45 67"), "has spaces; write the digits together"),
-            (json!("380-50-123-45-67"), "signs that are no digits"),
+            (json!("380-50-123-45-67"), "has characters other than digits"),
             (json!("3.8e11"), "has letters"),
-            (json!("0501234567"), "begins with 0; write the country code first"),
-            (json!("00380501234567"), "begins with 0"),
+            (json!("0501234567"), "starts with 0; write the country code first"),
+            (json!("00380501234567"), "starts with 0"),
             (json!(501_239), "has 6 digits"),
             (json!(""), "has 0 digits"),
             (json!("+"), "has 0 digits"),
-            (json!("3805012345673805"), "has 16 digits, and one number has at most 15"),
+            (json!("3805012345673805"), "has 16 digits; a number has at most 15"),
             (json!("380001234567"), "is not a valid phone number"),
             (json!("12345678"), "is not a valid phone number"),
             (json!(["380501234567"]), "must be one phone number"),

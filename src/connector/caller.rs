@@ -61,9 +61,9 @@ impl Caller<'_> {
         let error = match self.account.ask(&template).await {
             Ok(template) => return Ok(Ok(template)),
             Err(Error::Unanswered { failure, .. }) if !failure.undone => {
-                let error = "the platform did not say whether the template was created";
+                let error = "the gateway did not confirm that the template was created";
                 return Err(
-                    ToolError::new("unknown_outcome", error).how_to("look with sms_templates before you try again")
+                    ToolError::new("unknown_outcome", error).how_to("check with sms_templates before you try again")
                 );
             }
             Err(error) => ToolError::from(error),
@@ -77,7 +77,7 @@ impl Caller<'_> {
 
     /// The folder of campaigns, if the caller may see it.
     pub(super) fn campaigns(&self) -> Result<OpenFolder<'_>, ToolError> {
-        let none = || ToolError::new("internal", "this connector has no campaigns");
+        let none = || ToolError::new("internal", "this connector has no campaigns folder");
         self.campaigns.ok_or_else(none)?.open(self)
     }
 

@@ -87,7 +87,7 @@ impl Draft {
             }
         }
         let title = channel.facts().title;
-        Stage::of(channel, values).ok_or_else(|| vec![format!("the {title} message is not complete")])
+        Stage::of(channel, values).ok_or_else(|| vec![format!("the {title} message is incomplete")])
     }
 
     fn value(&self, channel: Channel, field: &'static Field, said: &Said) -> Result<Option<Value<Text>>, Vec<String>> {
@@ -117,7 +117,7 @@ impl Draft {
             Some(name) => facts.forms.iter().find(|form| form.name == name),
             None => facts.form_of(&given),
         };
-        let (title, Some(form)) = (facts.title, form) else { return Err(vec!["there is no such form".to_owned()]) };
+        let (title, Some(form)) = (facts.title, form) else { return Err(vec!["unknown message type".to_owned()]) };
         let lacks = form.needs.iter().filter(|key| !given.contains(key));
         let lacks = lacks.map(|key| format!("a {title} message of type `{}` needs `{}`", form.name, called(key)));
         let foreign = given.iter().filter(|key| !form.has(key));

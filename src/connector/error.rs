@@ -75,7 +75,7 @@ impl ToolError {
 
     /// An argument is none that the tool takes.
     pub(super) fn argument(why: impl AsRef<str>) -> Self {
-        Self::new("invalid_argument", why).how_to("look at the tool's input schema and call it again")
+        Self::new("invalid_argument", why).how_to("check the tool's input schema, then call it again")
     }
 
     /// Too much was asked lately.
@@ -88,7 +88,7 @@ impl ToolError {
     /// The platform does not know the key.
     pub(super) fn key_refused() -> Self {
         Self::new("access_denied", "Access denied")
-            .how_to("the platform does not know this API key; ask the person who set it up")
+            .how_to("the gateway does not accept this API key; ask the person who set it up")
     }
 
     /// Whether the platform refused the key.
@@ -98,31 +98,32 @@ impl ToolError {
 
     /// The same message went to the same number so many seconds ago.
     pub(super) fn repeated(seconds: u64) -> Self {
-        let error = format!("the same message went to this number {seconds} s ago");
+        let error = format!("the same message was sent to this number {seconds} s ago");
         Self::new("repeated", error)
-            .how_to("nothing was sent; if the person you work for wants a second one, add `repeat: true`")
+            .how_to("nothing was sent; if the person you work for wants a second message, add `repeat: true`")
     }
 
     /// As many messages as the operator allows were sent within the last hour.
     pub(super) fn too_many_sends(next: Timestamp) -> Self {
         let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
-        let error = format!("as many messages as the operator allows in an hour were tried; wait {wait} s");
+        let error = format!("the limit of messages per hour is reached; wait {wait} s");
         Self { retryable: true, ..Self::new("rate_limited", error) }
-            .how_to(format!("nothing was sent; try after {wait} s"))
+            .how_to(format!("nothing was sent; try again after {wait} s"))
     }
 
     /// As many numbers as the operator allows were looked up within the last hour.
     pub(super) fn too_many_lookups(next: Timestamp) -> Self {
         let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
-        let error = format!("the limit of lookups per hour is reached; the next is possible in {wait} s");
-        Self { retryable: true, ..Self::new("rate_limited", error) }
-            .how_to(format!("nothing was looked up; try after {wait} s, or ask the person who set up the connector"))
+        let error = format!("the limit of lookups per hour is reached; wait {wait} s");
+        Self { retryable: true, ..Self::new("rate_limited", error) }.how_to(format!(
+            "no number was looked up; try again after {wait} s, or ask the person who set up the connector"
+        ))
     }
 
     /// The window in which messages may leave is closed.
     pub(super) fn outside_window(opens: Option<&Zoned>) -> Self {
         let Some(opens) = opens else {
-            let error = "the sending window is closed, and does not open for a year";
+            let error = "the sending window is closed and does not open within a year";
             return Self::new("outside_window", error).how_to("nothing was sent; tell the person you work for");
         };
         let zone = opens.time_zone().iana_name().map_or_else(|| opens.offset().to_string(), str::to_owned);
@@ -136,7 +137,7 @@ impl ToolError {
     /// The recipient opted out.
     pub(super) fn opted_out() -> Self {
         Self::new("opted_out", "this number is on the suppression list or in a `suppress` file")
-            .how_to("nothing was sent; tell the person you work for, and do not look for another way")
+            .how_to("nothing was sent; tell the person you work for, and do not try another way")
     }
 
     /// The recipient got as many messages as a cap allows.
@@ -148,7 +149,7 @@ impl ToolError {
 
     /// A message left, and nobody knows what became of it.
     pub(super) fn unknown_outcome(id: Option<u64>) -> Self {
-        let error = "the message left, and the platform did not say what became of it: it may have been sent";
+        let error = "the message was passed to the gateway, but its outcome is unknown: it might have been sent";
         let by = id.map_or_else(String::new, |id| format!(" with id {id}"));
         Self::new("unknown_outcome", error)
             .how_to(format!(
@@ -224,13 +225,13 @@ impl From<Error> for ToolError {
             Error::TooManyQuestions { wait } => Self::rate_limited(Some(wait)),
             Error::HostChanged { .. } => {
                 Self::new("gateway_changed", "the gateway's address changed since it was trusted")
-                    .how_to("its operator has to trust the new address first")
+                    .how_to("the connector's operator must trust the new address first")
             }
             Error::WeakerApproval(_) => Self::new(
                 "gateway_changed",
-                "the gateway's `approval` is weaker than the one that the ledger keeps for its account",
+                "the gateway's `approval` is weaker than the rule in the ledger for its account",
             )
-            .how_to("its operator has to restore it, or to accept the change at a terminal"),
+            .how_to("the connector's operator must restore it, or accept the change in a terminal"),
             Error::Input(why) => Self::argument(why),
             Error::Policy(refusal) => match refusal {
                 PolicyRefusal::OutsideWindow { opens } => Self::outside_window(opens.as_ref()),
@@ -241,15 +242,16 @@ impl From<Error> for ToolError {
                 }
             },
             Error::Ledger(error) => {
-                tracing::error!("the ledger cannot be used: {error}; once that is mended, restart the connector");
+                tracing::error!("the ledger cannot be used: {error}; repair it, then restart the connector");
                 Self::new(
                     "internal",
-                    "the connector cannot use its ledger; its operator has to mend that and restart it",
+                    "the connector cannot use its ledger; its operator must repair the ledger and restart the \
+                     connector",
                 )
             }
             other => {
-                tracing::error!("a tool cannot be carried out: {other:?}");
-                Self::new("internal", "the connector cannot do its work; its operator sees why in its log")
+                tracing::error!("a tool call failed: {other}");
+                Self::new("internal", "the connector failed; its operator finds the cause in the log")
             }
         }
     }

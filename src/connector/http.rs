@@ -53,7 +53,7 @@ pub fn router(connector: Connector, friends: Friends) -> Router {
         .route("/", any(mcp))
         .route("/mcp", any(mcp))
         .route("/health", get(health))
-        .fallback(|| async { told(StatusCode::NOT_FOUND, "there is nothing here") })
+        .fallback(|| async { told(StatusCode::NOT_FOUND, "not found") })
         .layer(middleware::from_fn_with_state(Arc::clone(&door), answer_friends))
         .with_state(door)
 }
@@ -62,7 +62,7 @@ pub fn router(connector: Connector, friends: Friends) -> Router {
 async fn answer_friends(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     let mut answer = match door.friends.admit(request.headers()) {
         true => next.run(request).await,
-        false => told(StatusCode::FORBIDDEN, "this name or this origin is not answered here"),
+        false => told(StatusCode::FORBIDDEN, "this host or origin is not allowed"),
     };
     let headers = answer.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -93,7 +93,7 @@ async fn health(State(door): State<Arc<Door>>) -> Response {
 async fn mcp(State(door): State<Arc<Door>>, Extension(peer): Extension<SocketAddr>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if parts.method != Method::POST {
-        let refused = told(StatusCode::METHOD_NOT_ALLOWED, "the only method is POST");
+        let refused = told(StatusCode::METHOD_NOT_ALLOWED, "only POST is allowed");
         return ([(ALLOW, HeaderValue::from_static("POST"))], refused).into_response();
     }
     if let Err(wait) = door.connector.limits.charge_address(peer.ip()) {
@@ -102,7 +102,7 @@ async fn mcp(State(door): State<Arc<Door>>, Extension(peer): Extension<SocketAdd
     }
     let headers = &parts.headers;
     if !is_json(headers) {
-        return told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body has to be application/json");
+        return told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json");
     }
     let body = match whole(body).await {
         Ok(body) => body,

@@ -21,7 +21,7 @@ pub(super) fn errors(content: &Content<Cow<'_, str>>) -> Vec<String> {
         stage.texts().filter_map(move |(field, text)| {
             let tag = TAGS.into_iter().find(|tag| text.contains(tag))?;
             let noun = field.noun;
-            Some(format!("the {title} {noun} has `{tag}`, which is sent as it stands; write the value instead"))
+            Some(format!("the {title} {noun} has `{tag}`, which would be sent literally; write the value instead"))
         })
     });
     let findings = against_message(content);
@@ -36,17 +36,22 @@ pub(super) fn warnings(content: &Content<Cow<'_, str>>, number: Option<Number>) 
         let title = stage.channel().facts().title;
         let texts = stage.texts().filter(|(_, text)| !TAGS.into_iter().any(|tag| text.contains(tag)));
         warnings.extend(texts.filter(|(_, text)| has_word_in_braces(text)).map(|(field, _)| {
-            format!("the {title} {} has a word in braces, which is sent as it stands; is a value missing?", field.noun)
+            format!(
+                "the {title} {} has a word in braces, which would be sent literally; is a value missing?",
+                field.noun
+            )
         }));
     }
     let parts = content.stages.iter().filter_map(Stage::billed_text).map(|text| sms_text(text).parts);
     warnings.extend(
-        parts.filter(|parts| *parts > FEW_PARTS).map(|parts| format!("the SMS has {parts} parts, and each is billed")),
+        parts
+            .filter(|parts| *parts > FEW_PARTS)
+            .map(|parts| format!("the SMS has {parts} parts, and each part is billed")),
     );
     let mobile = content.stages.iter().all(|stage| stage.channel().facts().mobile);
     if mobile && number.is_some_and(|number| number.landline) {
-        let landline = "the number is that of a landline or a service, which gets none of these messages; \
-                        ask for a mobile number";
+        let landline = "the number belongs to a landline or a service, which cannot receive this message; ask for a \
+                        mobile number";
         warnings.push(landline.to_owned());
     }
     warnings

@@ -38,7 +38,7 @@ mod tool;
 mod tools;
 
 pub use approval::{Approvals, look_at};
-pub use campaigns::{Campaigns, Words};
+pub use campaigns::{Campaigns, SuggestedCommand};
 pub use entry::{Client, Entry};
 pub use http::{Friends, router};
 pub use sending::Sending;

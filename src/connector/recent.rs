@@ -109,7 +109,10 @@ impl Recent {
             Place::Own(place) => self.give_own_back(place),
             Place::Shared(place) => {
                 if let Err(error) = ledger.give_repeat_place_back(place).await {
-                    tracing::warn!("a message that did not leave counts as sent for a minute: {error}");
+                    tracing::warn!(
+                        "cannot release a message that was not sent, so the same message is refused for a minute: \
+                         {error}"
+                    );
                 }
             }
         }

@@ -95,7 +95,7 @@ fn missing(path: &str) -> String {
 fn unknown(place: &str, name: &str, properties: Option<&Map<String, Value>>) -> String {
     let of = if place.is_empty() { "this tool".to_owned() } else { format!("`{place}`") };
     if name.chars().count() > LONGEST_NAME {
-        return format!("{of} has an argument with a long name that it does not know; remove it");
+        return format!("{of} has no argument with this long name; remove it");
     }
     // A slip is no reason to suggest an argument that lets a message leave.
     let names = properties.into_iter().flat_map(Map::keys).map(String::as_str);
@@ -132,7 +132,7 @@ fn check_items(path: &str, schema: &Value, items: &[Value], problems: &mut Vec<S
     if count < least || most.is_some_and(|most| count > most) {
         problems.push(match most {
             Some(most) => format!("`{path}` has {}; {least} to {most} are allowed", plural(count, "item")),
-            None => format!("`{path}` has {}; at least {least} must be there", plural(count, "item")),
+            None => format!("`{path}` has {}; at least {least} required", plural(count, "item")),
         });
     }
     let repeats = items.iter().enumerate().any(|(index, item)| items[..index].contains(item));
@@ -145,7 +145,7 @@ fn check_items(path: &str, schema: &Value, items: &[Value], problems: &mut Vec<S
 }
 
 fn text_problem(path: &str, schema: &Value, value: &Value) -> Option<String> {
-    let Value::String(text) = value else { return Some(format!("`{path}` must be a text")) };
+    let Value::String(text) = value else { return Some(format!("`{path}` must be a string")) };
     if let Some(words) = schema["enum"].as_array().filter(|words| !words.contains(value)) {
         return Some(format!("`{path}` must be {}", list(words.iter().filter_map(Value::as_str))));
     }
@@ -157,7 +157,7 @@ fn text_problem(path: &str, schema: &Value, value: &Value) -> Option<String> {
         return Some(format!("`{path}` has {length} characters; at most {most} are allowed"));
     }
     match schema["pattern"].as_str() {
-        Some(DIGEST) if !is_digest(text) => Some(format!("`{path}` must be a digest that plan_campaign returned")),
+        Some(DIGEST) if !is_digest(text) => Some(format!("`{path}` must be a digest returned by plan_campaign")),
         Some(ROWS) if !is_rows(text) => Some(format!("`{path}` must be rows such as `2-6,60`")),
         _ => None,
     }

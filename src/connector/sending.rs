@@ -52,9 +52,9 @@ impl Sending {
     fn allows(&self, phone: Phone) -> Result<(), ToolError> {
         match &self.only_to {
             Some(numbers) if !numbers.contains(&phone) => {
-                let error = "this number is none of those that the operator of this connector lets you send to";
+                let error = "the operator of this connector does not allow messages to this number";
                 Err(ToolError::new("not_allowed", error)
-                    .how_to("nothing was sent; tell the person you work for, and do not look for another way"))
+                    .how_to("nothing was sent; tell the person you work for, and do not try another way"))
             }
             _ => Ok(()),
         }
@@ -114,7 +114,9 @@ impl Caller<'_> {
 
     /// Sends a message that was confirmed, and tells by which identifier it can be asked about.
     pub(super) async fn send(&self, draft: &Draft, arguments: &Arguments) -> Result<Value, ToolError> {
-        let Some(sending) = self.sending else { return Err(ToolError::new("not_allowed", "sending is switched off")) };
+        let Some(sending) = self.sending else {
+            return Err(ToolError::new("not_allowed", "the operator did not allow this connector to send"));
+        };
         let (phone, id) = (arguments.phone()?, arguments.optional_id()?);
         let content = draft.content().map_err(|problems| ToolError::argument(problems.join("; ")))?;
         // Before anything is looked up, kept or used up: a key that is not accepted learns and changes nothing.
@@ -174,7 +176,7 @@ impl ConfirmedMessage {
                 let mut shown = message_preview(*phone, content);
                 if again {
                     what.push_str("\nrepeat");
-                    shown.push_str("  repeat: it goes out even if the same message went out less than a minute ago\n");
+                    shown.push_str("  repeat: sent even if the same message was sent less than a minute ago\n");
                 }
                 approvals.admit(&adapters, (&key, &profile.name), (&what, shown)).await.map(Some)
             }
@@ -207,8 +209,10 @@ impl ConfirmedMessage {
 /// Why nothing was begun.
 fn refused(error: Error, id: Option<u64>) -> ToolError {
     let refused = match error {
-        Error::IdTaken => ToolError::new("id_taken", "an earlier call brought this `id`")
-            .how_to("this call sent nothing; look what came of that call, or ask message_status; send anew, without `id`, only if it surely did not leave"),
+        Error::IdTaken => ToolError::new("id_taken", "an earlier call used this `id`").how_to(
+            "nothing was sent; check the result of the earlier call, or call message_status. Send again without `id` \
+             only if that message was certainly not sent",
+        ),
         Error::TooManyThisHour { next } => ToolError::too_many_sends(next),
         error => error.into(),
     };
@@ -222,8 +226,8 @@ fn told(EndedSingle { id, state, skipped, outcome, stop, .. }: &EndedSingle) -> 
         let mut accepted = json!({
             "accepted": true,
             "id": id,
-            "next": format!("call message_status with id {id} to see what becomes of it: the platform took the message, \
-                             which does not say that it was delivered"),
+            "next": format!("the gateway accepted the message, which does not mean that it was delivered; call \
+                             message_status with id {id} for its delivery status"),
         });
         if let Some(request_id) = request_id {
             accepted["request_id"] = request_id;
@@ -237,7 +241,7 @@ fn told(EndedSingle { id, state, skipped, outcome, stop, .. }: &EndedSingle) -> 
         _ if *state == State::Skipped => ToolError::opted_out(),
         Some(Outcome::Rejected { error }) => ToolError::new("platform_error", error),
         Some(Outcome::NotSent { reason }) => {
-            unsent(reason, stop.as_ref()).also("its `id` is used up: leave `id` out, or bring another one")
+            unsent(reason, stop.as_ref()).also("its `id` is used up: omit `id`, or choose another one")
         }
         Some(Outcome::InDoubt { .. }) | None => ToolError::unknown_outcome(Some(id)),
     };
@@ -252,7 +256,7 @@ pub(super) fn unsent(reason: &str, stop: Option<&Stop>) -> ToolError {
         Some(StopKind::Breaker | StopKind::Credit) => ToolError::new("platform_error", reason),
         Some(StopKind::Unreachable) => ToolError::retryable("unreachable", reason),
         Some(StopKind::Interrupted(_)) => {
-            ToolError::retryable("stopping", "the connector is being stopped, so nothing was sent")
+            ToolError::retryable("stopping", "the connector is stopping, so nothing was sent")
         }
         _ => ToolError::new("not_sent", reason),
     }

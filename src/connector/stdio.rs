@@ -51,7 +51,7 @@ pub async fn converse(
                     output.flush().await?;
                 }
                 Ok(None) => {}
-                Err(panic) => tracing::error!("a call has no answer: {panic}"),
+                Err(panic) => tracing::error!("a call failed without an answer: {panic}"),
             },
             () = &mut shutdown, if open => open = false,
             else => return Ok(()),
@@ -63,7 +63,7 @@ pub async fn converse(
 async fn answered(connector: Arc<Connector>, key: SecretString, line: Line) -> Option<Value> {
     let read = match &line {
         Line::Whole(line) => read(None, line),
-        Line::TooLong => Err(failed(None, Era::Legacy, &Fault::shape("it is longer than 256 KiB"))),
+        Line::TooLong => Err(failed(None, Era::Legacy, &Fault::shape("the message is longer than 256 KiB"))),
     };
     match read {
         Ok(Message::Request(request)) => Some(answer(&connector, Some(key), request).await.body),
@@ -78,7 +78,7 @@ async fn read_lines(mut input: impl AsyncBufRead + Unpin, lines: mpsc::Sender<Li
         let line = match next_line(&mut input).await {
             Ok(Some(line)) => line,
             Ok(None) => return,
-            Err(error) => return tracing::error!("standard input cannot be read: {error}"),
+            Err(error) => return tracing::error!("cannot read standard input: {error}"),
         };
         let blank = matches!(&line, Line::Whole(line) if line.trim_ascii().is_empty());
         if !blank && lines.send(line).await.is_err() {

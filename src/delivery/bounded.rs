@@ -39,15 +39,16 @@ pub(super) fn exhausted(bound: &Bound) -> Stop {
 pub(super) fn words(bound: &Bound) -> String {
     match bound {
         Bound::Recipients { limit } => {
-            format!("`limits.recipients` is {limit}, and so many messages of this edition are out")
+            format!("this edition has reached its `limits.recipients` of {limit}")
         }
         Bound::Cost { limit, used } => format!(
-            "`limits.cost` is {limit}, of which this edition has used {used}, and the next message costs more than is left"
+            "this edition has used {used} of its `limits.cost` of {limit}; the next message costs more than what is \
+             left"
         ),
         Bound::Day { limit, until, .. } => {
             let (moment, zone) = (until.strftime("%Y-%m-%d %H:%M"), until.time_zone().iana_name().unwrap_or("UTC"));
             let messages = plural(*limit, "message");
-            format!("`delivery.per_day` lets {messages} leave today; the next leave from {moment} on ({zone})")
+            format!("`delivery.per_day` allows {messages} today; sending continues at {moment} ({zone})")
         }
     }
 }

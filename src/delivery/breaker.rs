@@ -77,7 +77,7 @@ impl Breaker {
 
     /// Takes in that `rejected` of `asked` messages were refused after they had been queued.
     pub(super) fn observe_late(&mut self, rejected: usize, asked: usize) -> Option<Stop> {
-        const ERROR: &str = "REJECTED after it was queued";
+        const ERROR: &str = "REJECTED after being queued";
         for _ in 0..rejected {
             // They were counted as answered when they were queued.
             self.answers -= 1;
@@ -88,7 +88,7 @@ impl Breaker {
         }
         if rejected == asked && self.is_unproven() && self.same_error.1 >= ENOUGH_FIRST {
             let messages = self.same_error.1;
-            let reason = format!("the gateway queued {messages} first messages, then refused them with `REJECTED`");
+            let reason = format!("the gateway queued the first {messages} messages, then reported them as `REJECTED`");
             return Some(too_many(&reason));
         }
         self.by_rate()
@@ -124,9 +124,10 @@ impl Breaker {
                 };
                 Some(Stop::new(kind, reason.clone()))
             }
-            Signal::Strange(reason) if first => {
-                Some(Stop::new(StopKind::OffContract, format!("the first answer is not the gateway's: {reason}")))
-            }
+            Signal::Strange(reason) if first => Some(Stop::new(
+                StopKind::OffContract,
+                format!("the first response does not come from the gateway: {reason}"),
+            )),
             _ => None,
         }
     }
@@ -140,7 +141,7 @@ impl Breaker {
         (self.doubtful >= self.limits.doubtful_envelopes).then(|| {
             let doubtful = u64::from(self.doubtful);
             let (requests, are) = (plural(doubtful, "request"), one_or(doubtful, "is", "are"));
-            Stop::new(StopKind::Breaker, format!("{requests} in a row {are} in doubt; the last: {reason}"))
+            Stop::new(StopKind::Breaker, format!("{requests} in a row {are} in doubt; last reason: {reason}"))
         })
     }
 
@@ -150,7 +151,9 @@ impl Breaker {
         }
         let (error, in_a_row) = &self.same_error;
         if canary && self.is_unproven() && *in_a_row >= ENOUGH_FIRST {
-            return Some(too_many(&format!("{in_a_row} first messages in a row were rejected with `{error}`")));
+            return Some(too_many(&format!(
+                "{in_a_row} messages in a row were rejected with `{error}` during the warm-up"
+            )));
         }
         self.by_rate()
     }
@@ -176,7 +179,7 @@ impl Breaker {
 
 /// A stop that a person can overrule.
 fn too_many(rejections: &str) -> Stop {
-    Stop::new(StopKind::Breaker, format!("{rejections}; `--keep-going` sends on in spite of rejections"))
+    Stop::new(StopKind::Breaker, format!("{rejections}; use `--keep-going` to continue despite rejections"))
 }
 
 #[cfg(test)]
@@ -219,7 +222,7 @@ mod tests {
         let stop = breaker.observe(&broken, false).unwrap();
         assert_eq!(
             (stop.kind, stop.reason.as_str()),
-            (StopKind::Breaker, "3 requests in a row are in doubt; the last: reset")
+            (StopKind::Breaker, "3 requests in a row are in doubt; last reason: reset")
         );
     }
 

@@ -242,11 +242,11 @@ fn warning(reply: &Reply) -> Option<String> {
     match &reply.signal {
         Signal::Warn(what) | Signal::Broken(what) | Signal::Strange(what) => Some(what.clone()),
         Signal::Slow { reason, .. } if reply.is_unsent() => {
-            Some(format!("the gateway asks to slow down ({reason}); the pace is halved"))
+            Some(format!("the gateway asked campaign to slow down ({reason}); the rate is halved"))
         }
         Signal::Slow { reason, .. } => Some(format!(
-            "the gateway asks to slow down ({reason}); the pace is halved; its answer does not prove that nothing was sent, so \
-             the messages of this request are in doubt and are not retried"
+            "the gateway asked campaign to slow down ({reason}); the rate is halved; the messages of this request are \
+             in doubt and not retried, because the response does not prove that none were sent"
         )),
         Signal::Go | Signal::Unreachable(_) | Signal::Split(_) | Signal::Stop(..) => None,
     }

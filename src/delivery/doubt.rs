@@ -92,7 +92,7 @@ pub(super) fn conclude(
     }
     if sight == Sight::Blind && !matches!(answer, StatusAnswer::Unclear(_)) {
         question.answer = format!(
-            "{}; it proves nothing: the gateway answers the same about messages that were and were never sent",
+            "{}; this proves nothing, because the gateway gives the same response for sent and unsent messages",
             question.answer
         );
     }
@@ -118,10 +118,10 @@ pub(super) fn conclude(
 /// The question with one more answer.
 fn asked(doubt: &Doubt, answer: &StatusAnswer, now: Timestamp) -> AskedRow {
     let answer = match answer {
-        StatusAnswer::Known { status, .. } => format!("it is {status}"),
-        StatusAnswer::Denied(words) if words.is_empty() => "it is not known".to_owned(),
+        StatusAnswer::Known { status, .. } => format!("status {status}"),
+        StatusAnswer::Denied(words) if words.is_empty() => "message unknown".to_owned(),
         StatusAnswer::Denied(words) => words.clone(),
-        StatusAnswer::Unclear(why) => format!("no usable answer: {why}"),
+        StatusAnswer::Unclear(why) => format!("no usable response: {why}"),
     };
     match &doubt.question {
         Some(known) => AskedRow { asked: known.asked + 1, last_at: now, answer, ..known.clone() },

@@ -138,7 +138,7 @@ impl Engine {
                 }
                 () = until(self.silent_until) => {
                     self.silent_until = None;
-                    let what = "still waiting for the account's turn or for the gateway's answer";
+                    let what = "still waiting for the rate limit or for the gateway's response";
                     (self.route.observer)(DeliveryEvent::Warning(what.to_owned()));
                 }
                 what = route.watchdog.overdue(), if !self.flight.is_empty() => {
@@ -386,7 +386,7 @@ fn asked_to_stop() -> Stop {
 }
 
 fn lost() -> Stop {
-    Stop::new(StopKind::NotOwner, "another process took the run")
+    Stop::new(StopKind::NotOwner, "another process has taken over the run")
 }
 
 fn unwritten(error: &LedgerError) -> Stop {

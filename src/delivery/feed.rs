@@ -180,7 +180,7 @@ fn on_thread(ahead: usize, produce: impl FnOnce(&mpsc::Sender<Group>) + Send + '
         let produced = catch_unwind(AssertUnwindSafe(|| produce(&sender)));
         if produced.is_err() {
             // Without this the list would seem to be through. The engine may be gone; then nobody has to know.
-            let stop = Stop::new(StopKind::Internal, "preparing messages ended early; this is a bug");
+            let stop = Stop::new(StopKind::Internal, "message preparation ended early; this is a bug");
             let _ = sender.blocking_send(Err(stop));
         }
     });
@@ -297,9 +297,9 @@ fn encoded(
     let composed = composer.compose(record);
     let Composed { number: Number { phone, .. }, arm, message } =
         composed.map_err(|Uncomposed { reason, .. }| {
-            inconsistent(&format!("was fine when the run began and is not now: {reason}"))
+            inconsistent(&format!("was valid when the run started, but is now invalid: {reason}"))
         })?;
-    let id = ids.id(row).ok_or_else(|| inconsistent("is outside the run's identifiers"))?;
+    let id = ids.id(row).ok_or_else(|| inconsistent("is outside the run's range of identifiers"))?;
     let cost = prices.map(|prices| prices.message(Size { arm, sms_parts: sms_parts(message) }));
     Ok(EncodedOperation::filled(row, (id, phone), &forms[arm], |place| message.text(place)).costing(cost))
 }
@@ -310,7 +310,7 @@ fn unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[EncodedOperation]) -
         .iter()
         .find(|operation| digests.get(&operation.row).is_some_and(|digest| *digest != operation.digest));
     changed.map_or(Ok(()), |operation| {
-        let reason = format!("the message of row {} differs from the one recorded for it", operation.row);
+        let reason = format!("the message of row {} differs from the recorded one", operation.row);
         Err(Stop::new(StopKind::Inconsistent, reason))
     })
 }

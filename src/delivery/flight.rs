@@ -201,5 +201,5 @@ async fn next_group(feed: &mut Option<Feed>) -> Option<Result<Vec<EncodedOperati
 }
 
 fn ended_early(_: JoinError) -> Arrival {
-    Arrival::Failed(Stop::new(StopKind::Internal, "a task of the engine ended early; this is a bug"))
+    Arrival::Failed(Stop::new(StopKind::Internal, "an engine task ended early; this is a bug"))
 }

@@ -38,7 +38,9 @@ fn compile<R: Read>(
 ) -> Result<CompiledCampaign<R>, Vec<Finding>> {
     let mut load = |name: &str| {
         let found = frozen.includes.iter().find(|(include, _)| include == name);
-        found.map(|(_, source)| source.clone()).ok_or_else(|| format!("the text `{name}` is not among the copies"))
+        found
+            .map(|(_, source)| source.clone())
+            .ok_or_else(|| format!("the stored copies do not contain the text `{name}`"))
     };
     let texts = Texts { places: None, trims_cells: frozen.trims_cells, load: &mut load };
     prepare(brief, list, texts, &frozen.today).map_err(|unprepared| unprepared.findings)

@@ -214,7 +214,7 @@ impl Hours {
     /// A moment as the clocks of the campaign show it.
     pub(super) fn words(&self, at: Timestamp) -> String {
         let home = &self.keeping.home;
-        format!("from {} on ({})", home.to_datetime(at).strftime("%Y-%m-%d %H:%M"), home.iana_name().unwrap_or("UTC"))
+        format!("at {} ({})", home.to_datetime(at).strftime("%Y-%m-%d %H:%M"), home.iana_name().unwrap_or("UTC"))
     }
 
     fn zones_of(&self, phone: Phone, fields: Fields<'_>) -> Zones {

@@ -62,7 +62,7 @@ pub(super) fn keep_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply: &
         if let Outcome::Rejected { error } = outcome
             && repeated.contains(operation.row.get())
         {
-            let reason = format!("sent again, it was refused (`{error}`); the sending before may have gone out");
+            let reason = format!("rejected when sent again (`{error}`), but the earlier attempt might have been sent");
             *outcome = Outcome::InDoubt { reason: reason.into() };
         }
     }
@@ -142,7 +142,7 @@ impl Retries {
             return reason.to_owned();
         }
         let time = SignedDuration::try_from(self.patience).unwrap_or(SignedDuration::MAX);
-        format!("the gateway took nothing for {time:#}: {reason}")
+        format!("the gateway accepted no requests for {time:#}: {reason}")
     }
 }
 
@@ -221,7 +221,10 @@ mod tests {
         // Of the eight seconds of the fourth wait, three are left.
         assert_eq!(waits, [1, 2, 4, 3].map(|wait| Pause::For(seconds(wait))));
         let Pause::Forever(stop) = retries.observe(&unreachable(), at(110)) else { panic!("the patience is over") };
-        assert_eq!(stop, Stop::new(StopKind::Unreachable, "the gateway took nothing for 10s: connection refused"));
+        assert_eq!(
+            stop,
+            Stop::new(StopKind::Unreachable, "the gateway accepted no requests for 10s: connection refused")
+        );
     }
 
     #[test]

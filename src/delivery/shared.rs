@@ -107,7 +107,7 @@ impl<S: ShareSender> Participant<'_, S> {
                 Drawn::Through if !ending.expired => {}
                 Drawn::Through | Drawn::Stopped => break,
                 Drawn::Over => {
-                    ending.stopped = Some(Stop::new(StopKind::NotOwner, "another process took the run"));
+                    ending.stopped = Some(Stop::new(StopKind::NotOwner, "another process has taken over the run"));
                     break;
                 }
             }
@@ -189,7 +189,7 @@ impl<S: ShareSender> Participant<'_, S> {
     /// A run as the ledger has it now.
     async fn known(&self, run: &Run) -> Result<Run, S::Error> {
         let known = self.ledger.runs(RunFilter::one(run.key)).await?.pop();
-        known.ok_or_else(|| LedgerError::Unreadable(format!("the run {} is gone", run.name())).into())
+        known.ok_or_else(|| LedgerError::Unreadable(format!("the run {} no longer exists", run.name())).into())
     }
 
     /// Waits until nobody has anything of a run that is to stop, for so long at most.

@@ -43,7 +43,7 @@ impl SingleKind {
     pub fn name(self) -> &'static str {
         match self {
             SingleKind::Lookup => "lookup",
-            SingleKind::CodeCall => "code call",
+            SingleKind::CodeCall => "verification call",
             SingleKind::Message => "message",
             SingleKind::Test => "test message",
         }

@@ -240,6 +240,6 @@ fn millis(since: Instant) -> u64 {
 
 /// The reply to an envelope that never left.
 fn held_back(envelope: &Envelope) -> Reply {
-    let reason = "it was called back before it was sent".into();
+    let reason = "withdrawn before it was sent".into();
     Reply::all(envelope.operations().len(), &Outcome::NotSent { reason }, Signal::Go)
 }

@@ -112,7 +112,7 @@ impl Watchdog {
             let waiting = steps.began.iter();
             let waiting = waiting
                 .map(|(envelope, (step, began))| format!("{envelope} {step} for {} s", (now - *began).as_secs()));
-            format!("nothing moves any more: {}", waiting.collect::<Vec<_>>().join(", "))
+            format!("sending is stuck: {}", waiting.collect::<Vec<_>>().join(", "))
         })
     }
 
@@ -124,8 +124,8 @@ impl Watchdog {
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Waiting::New(_) => f.write_str("an envelope"),
-            Waiting::Envelope(number) => write!(f, "envelope {number}"),
+            Waiting::New(_) => f.write_str("a request"),
+            Waiting::Envelope(number) => write!(f, "request {number}"),
         }
     }
 }
@@ -133,10 +133,10 @@ impl fmt::Display for Waiting {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Step::Intent => "waits to be recorded before it is sent",
-            Step::Slot => "waits for the account's pace",
-            Step::Answer => "waits for its answer",
-            Step::Outcome => "waits for its outcome to be recorded",
+            Step::Intent => "has been waiting to be recorded before sending",
+            Step::Slot => "has been waiting for the rate limit",
+            Step::Answer => "has been waiting for its response",
+            Step::Outcome => "has been waiting for its outcome to be recorded",
         })
     }
 }
@@ -160,7 +160,7 @@ mod tests {
                 watchdog.enters(Waiting::Envelope(7), step);
                 let (seconds, told) = overdue(&watchdog).await.expect("it is overdue");
                 assert_eq!(seconds, patience);
-                assert!(told.contains(&format!("envelope 7 {step} for {patience} s")), "{told}");
+                assert!(told.contains(&format!("request 7 {step} for {patience} s")), "{told}");
             }
         }
     }

@@ -17,7 +17,7 @@ pub struct Region(rlibphonenumber::Region);
 
 /// What was written is the code of no region.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no region `{typed}`; {}", self.advice())]
+#[error("unknown region `{typed}`; {}", self.advice())]
 pub struct ParseRegionError {
     typed: String,
     /// The code of the country that was probably meant.
@@ -30,7 +30,7 @@ impl ParseRegionError {
     pub fn advice(&self) -> String {
         match self.meant {
             Some(code) => format!("did you mean `{code}`?"),
-            None => "write the country's two letters of ISO 3166, such as `UA` or `PL`".to_owned(),
+            None => "write the two-letter ISO 3166 code of the country, such as `UA` or `PL`".to_owned(),
         }
     }
 }
@@ -137,11 +137,11 @@ mod tests {
     #[test]
     fn what_is_no_region_is_refused_with_what_to_write() {
         for (text, advice) in [
-            ("", "two letters"),
-            ("U", "two letters"),
-            ("ZZ", "two letters"),
-            ("001", "two letters"),
-            ("Україна", "two letters"),
+            ("", "two-letter"),
+            ("U", "two-letter"),
+            ("ZZ", "two-letter"),
+            ("001", "two-letter"),
+            ("Україна", "two-letter"),
             ("UK", "did you mean `GB`?"),
             ("en", "did you mean `GB`?"),
             ("UKR", "did you mean `UA`?"),

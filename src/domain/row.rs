@@ -41,13 +41,13 @@ pub struct RowSet(Vec<(u32, u32)>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseRowsError {
     /// A part is neither a number nor a range.
-    #[error("`{0}` is not a row or a range of rows; write it like `2-51,60`")]
+    #[error("`{0}` is not a row or a range of rows; write, for example, `2-51,60`")]
     NotARange(String),
     /// The header was asked for.
     #[error("row 1 is the header; the first recipient is in row 2")]
     Header,
     /// A range ends before it begins.
-    #[error("`{0}` ends before it begins")]
+    #[error("`{0}` ends before it starts")]
     Backwards(String),
 }
 
@@ -58,10 +58,33 @@ impl RowSet {
         self.0.iter().any(|&(first, last)| (first..=last).contains(&row.get()))
     }
 
+    /// The row, if one row alone was chosen.
+    #[must_use]
+    pub fn single(&self) -> Option<Row> {
+        match self.0[..] {
+            [(first, last)] if first == last => Some(Row(first)),
+            _ => None,
+        }
+    }
+
     /// The last row chosen.
     #[must_use]
     pub fn last(&self) -> Row {
         Row(self.0.iter().map(|&(_, last)| last).max().unwrap_or(0))
+    }
+}
+
+impl FromIterator<u32> for RowSet {
+    /// The rows of these numbers, which come in ascending order.
+    fn from_iter<I: IntoIterator<Item = u32>>(rows: I) -> Self {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for row in rows {
+            match ranges.last_mut() {
+                Some((_, last)) if last.checked_add(1) == Some(row) => *last = row,
+                _ => ranges.push((row, row)),
+            }
+        }
+        Self(ranges)
     }
 }
 
@@ -117,6 +140,14 @@ mod tests {
         let chosen: Vec<u32> = (1..100).filter(|&n| rows.contains(Row::new(n))).collect();
         assert_eq!(chosen, [2, 3, 4, 60]);
         assert_eq!(rows.to_string(), "2-4,60");
+    }
+
+    #[test]
+    fn row_set_of_numbers_joins_neighbours() {
+        let rows: RowSet = [2, 3, 4, 9, 11, 12].into_iter().collect();
+        assert_eq!(rows.to_string(), "2-4,9,11-12");
+        assert_eq!(rows.single(), None);
+        assert_eq!("7".parse::<RowSet>().unwrap().single(), Some(Row::new(7)));
     }
 
     #[test]

@@ -74,13 +74,14 @@ impl List {
         let suggestion = suggest(opened, path).map_err(|finding| DraftError::ListRefused(vec![*finding]))?;
         let Some(phone) = suggestion.phone else {
             let sheet = written.sheet_name().map(|sheet| format!("the sheet `{sheet}` of ")).unwrap_or_default();
-            let finding = Finding::new(&rules::NO_PHONES, format!("no column of {sheet}`{typed}` holds phone numbers"));
+            let finding =
+                Finding::new(&rules::NO_PHONES, format!("no column in {sheet}`{typed}` contains phone numbers"));
             if let Some(wrong) = suggestion.problem {
                 return Err(DraftError::ListRefused(vec![finding.help(wrong.to_string())]));
             }
             return Err(DraftError::ListRefused(vec![finding.help(
-                "the first row names the columns, and one column has numbers such as +380501234567; mend the list, or \
-                 say `campaign init NAME` without `--from` and set `recipients` by hand",
+                "add a header row and a column with numbers such as +380501234567; or run `campaign init NAME` \
+                 without `--from` and set `recipients` yourself",
             )]));
         };
         let mut headers = HashSet::from([phone.clone()]);
@@ -195,11 +196,14 @@ mod tests {
         for (text, said) in [
             ("Телефон;name\n3,80501E+11;Olena\n", "last digits are lost"),
             ("name,Телефон\nOlena,3,80501E+11\n", "last digits are lost"),
-            ("phone;name\n3,80501E+11;A\n+380931000003;B\n3,80671E+11;C\n", "2 of 3 numbers to such as `3,80501E+11`"),
-            ("contact\nOlena Koval <+380501000001>\nTaras <+380671000002>\n", "give the number a column of its own"),
+            (
+                "phone;name\n3,80501E+11;A\n+380931000003;B\n3,80671E+11;C\n",
+                "2 of 3 numbers, for example to `3,80501E+11`",
+            ),
+            ("contact\nOlena Koval <+380501000001>\nTaras <+380671000002>\n", "put the number in its own column"),
             ("contact\n\"Koval, Maria\" <+380931000003>\n", "split the column `contact` into two columns"),
-            ("Clients of spring;;\nphone;name;city\n+380501234567;Olena;Kyiv\n", "above the row that names"),
-            ("Clients of spring\nphone,name\n+380501234567,Olena\n", "above the row that names"),
+            ("Clients of spring;;\nphone;name;city\n+380501234567;Olena;Kyiv\n", "delete the rows above the header"),
+            ("Clients of spring\nphone,name\n+380501234567,Olena\n", "delete the rows above the header"),
             ("Spring,\n,all\nphone,name\n+380501234567,A\n+380501234568,B\n", "add `--header-row 3`"),
         ] {
             let refused = refused(text);

@@ -4,10 +4,12 @@
 //! It never overwrites a file, and writes all of them or none; a profile is put behind those that there are.
 
 mod list;
+mod live_gateway;
 mod profile;
 mod texts;
 
 pub use list::{Invalid, List};
+pub use live_gateway::{GatewayLine, campaigns_in};
 pub use profile::{KeyFile, ProfileDraft};
 pub use texts::{Draft, drafts};
 
@@ -21,10 +23,10 @@ use crate::finding::Finding;
 #[derive(Debug, thiserror::Error)]
 pub enum DraftError {
     /// The list's name cannot stand in a campaign file.
-    #[error("the name of `{}` is not UTF-8; rename the list", .0.display())]
+    #[error("the file name `{}` is not valid UTF-8; rename the file", .0.display())]
     ListName(PathBuf),
     /// The list cannot be opened.
-    #[error("the list `{}` cannot be opened: {error}", path.display())]
+    #[error("cannot open the list `{}`: {error}", path.display())]
     ListUnreadable {
         /// The list.
         path: PathBuf,
@@ -32,13 +34,13 @@ pub enum DraftError {
         error: io::Error,
     },
     /// No campaign can use the list.
-    #[error("no campaign can be written for this list; nothing was written")]
+    #[error("cannot create a campaign from this list; nothing was written")]
     ListRefused(Vec<Finding>),
     /// The profile cannot stand in the file.
-    #[error("no profile can be written like this; nothing was written")]
+    #[error("cannot add this profile; nothing was written")]
     ProfileRefused(Vec<Finding>),
     /// The profiles that there are cannot be read.
-    #[error("the profiles `{}` cannot be read: {error}; nothing was written", path.display())]
+    #[error("cannot read the gateway profiles in `{}`: {error}; nothing was written", path.display())]
     ProfilesUnreadable {
         /// Their file.
         path: PathBuf,
@@ -46,10 +48,10 @@ pub enum DraftError {
         error: io::Error,
     },
     /// A file is there already.
-    #[error("`{0}` is in the way; nothing was written: move it, or choose another name")]
+    #[error("`{0}` already exists; nothing was written; move the file, or choose another name")]
     InTheWay(String),
     /// A file cannot be written.
-    #[error("`{path}` cannot be written: {error}; nothing was written")]
+    #[error("cannot write `{path}`: {error}; nothing was written")]
     Unwritten {
         /// The file.
         path: String,

@@ -50,7 +50,8 @@ impl ProfileDraft {
     }
 }
 
-fn replace(place: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Replaces a file by one with these bytes and the same mode.
+pub(super) fn replace(place: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = place.file_name().unwrap_or_default().to_owned();
     beside.push(".new");
     let temporary = place.with_file_name(beside);

@@ -30,14 +30,23 @@ pub fn drafts(name: &str, list: Option<&List>) -> Vec<Draft> {
     let campaign = CAMPAIGN.replace("NAME", name).replace("SCHEMA", SCHEMA).replace("RECIPIENTS\n", &recipients);
     let greeted_by = list.map_or(Some("first_name"), List::greeted_by);
     let mut drafts = vec![
-        own(format!("{name}.yaml"), campaign, "the campaign: who gets what, and how"),
-        own(format!("templates/{name}.sms.txt"), greeting(greeted_by), "the text of the SMS, an example: write yours"),
+        own(format!("{name}.yaml"), campaign, "the campaign file: recipients, messages and settings"),
+        own(
+            format!("templates/{name}.sms.txt"),
+            greeting(greeted_by),
+            "the SMS message: an example for you to replace",
+        ),
     ];
     if list.is_none() {
-        drafts.push(own(format!("{name}.csv"), RECIPIENTS.to_owned(), "the recipients: five made-up people"));
+        drafts.push(own(format!("{name}.csv"), RECIPIENTS.to_owned(), "the recipients: five sample rows"));
     }
     let text = format!("{:#}\n", schema());
-    drafts.push(Draft { path: SCHEMA.to_owned(), text, what: "what editors complete campaigns by", shared: true });
+    drafts.push(Draft {
+        path: SCHEMA.to_owned(),
+        text,
+        what: "the JSON Schema that lets editors complete keys",
+        shared: true,
+    });
     drafts
 }
 
@@ -46,9 +55,8 @@ fn own(path: String, text: String, what: &'static str) -> Draft {
 }
 
 fn starter(name: &str) -> String {
-    let file = comment(&format!("  file: {name}.csv"), "the first row names the columns; texts use them");
-    let region =
-        comment("  # region: UA", "if numbers are written without their country's code, such as 050 123 45 67");
+    let file = comment(&format!("  file: {name}.csv"), "the first row contains the column names for templates");
+    let region = comment("  # region: UA", "for numbers without a country code, such as 050 123 45 67");
     format!("recipients:\n{file}{region}\n")
 }
 
@@ -67,16 +75,16 @@ fn described(list: &List) -> String {
     let mut yaml = String::new();
     for line in written.split_inclusive('\n') {
         yaml += &match line.trim_end() {
-            "  columns:" => comment("  columns:", "a name that texts use, then the header in the list"),
+            "  columns:" => comment("  columns:", "the name in templates, then the header in the list"),
             region if region.starts_with("  region: ") => {
-                comment(region, "numbers without a country's code are of this country")
+                comment(region, "the country of numbers without a country code")
             }
             _ => line.to_owned(),
         };
     }
     let kept = list.kept();
     if !kept.is_empty() {
-        yaml += &format!("  # texts also use, by their headers: {}\n", kept.join(", "));
+        yaml += &format!("  # templates can also use these headers: {}\n", kept.join(", "));
     }
     yaml + "\n"
 }

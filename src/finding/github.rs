@@ -1,12 +1,12 @@
-//! Findings as GitHub's workflows read them: a command in a line each, which marks the line of the file.
+//! Findings as GitHub workflow commands, one on each line. GitHub shows them at the line of the file.
 
 use std::path::Path;
 
 use super::{Finding, Severity};
 
-/// The findings of campaigns as workflow commands; what has no place of its own is shown at the campaign file.
+/// The findings of campaigns as workflow commands. A finding without a place is shown at the campaign file.
 ///
-/// Form and escapes are GitHub's ("Workflow commands for GitHub Actions").
+/// The form and the escapes are GitHub's ("Workflow commands for GitHub Actions").
 #[must_use]
 pub fn github(findings: &[(&Path, Finding)]) -> String {
     findings.iter().map(|(file, finding)| command(file, finding) + "\n").collect()
@@ -32,7 +32,7 @@ fn command(file: &Path, finding: &Finding) -> String {
     format!("::{level} {at}::{}", data(&format!("{}{help}", finding.message)))
 }
 
-/// A text behind the second `::`.
+/// The text after the second `::`.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
@@ -45,9 +45,9 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Place, Rule, Source};
+    use crate::finding::{Place, RULE_TEXT, Rule, Source};
 
-    static RULE: Rule = Rule::warning("odd", "It is so.", "Mend it.");
+    static RULE: Rule = Rule::warning("odd", RULE_TEXT);
 
     #[test]
     fn a_finding_is_a_command_whose_texts_end_no_line_and_begin_no_property() {

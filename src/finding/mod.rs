@@ -1,6 +1,6 @@
-//! A problem told to a person: what is wrong, where it stands, and what to do.
+//! Findings: problems with their place and remedy, and the rules behind them.
 //!
-//! A finding is data. It is shown only at the edge: underlined on a terminal, as JSON, or as other programs read findings.
+//! A finding is data. Only the edge prints it: on a terminal, as JSON, as GitHub workflow commands or as SARIF.
 
 mod brief;
 mod github;
@@ -16,50 +16,52 @@ pub use brief::{BriefFinding, without_numbers};
 pub use github::github;
 pub use harmless::{harmless, harmless_json, one_line};
 pub use place::{Place, Source};
-pub use rule::Rule;
+#[cfg(test)]
+pub(crate) use rule::tests::RULE_TEXT;
+pub use rule::{Rule, RuleText};
 pub use sarif::sarif;
-pub use show::{findings_json, severity_word, show};
+pub use show::{KEPT_BLANK, PROSE, findings_json, is_kept_whole, severity_word, show, show_on};
 pub use suggest::{did_you_mean, list, list_all, quoted};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// How it will be; there is nothing to mend.
+    /// Information; there is nothing to fix.
     Note,
-    /// Worth knowing; nothing is refused.
+    /// Probably a mistake; it does not stop a run.
     Warning,
-    /// Nothing is sent before it is mended.
+    /// It stops a run.
     Error,
 }
 
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What is broken.
+    /// The kind of problem.
     pub rule: &'static Rule,
-    /// Whether it refuses, warns or only tells.
+    /// How bad it is.
     pub severity: Severity,
-    /// What is wrong: a lowercase fragment with names in backticks.
+    /// What is wrong: lower case, no full stop, user input in backticks.
     pub message: String,
-    /// Where it stands; nothing when it stands in no file.
+    /// Its place, if it is in a file.
     pub place: Option<Place>,
-    /// What to do.
+    /// What to do, in the same form as the message.
     pub help: Option<String>,
 }
 
 impl Finding {
-    /// A finding without a place, as severe as its rule.
+    /// A finding without a place, with the severity of its rule.
     pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
         Self { rule, severity: rule.severity, message: message.into(), place: None, help: None }
     }
 
-    /// The same finding as a warning, where the rule is only likely to be broken.
+    /// The same finding as a warning, if the problem is only likely.
     #[must_use]
     pub fn as_warning(self) -> Self {
         Self { severity: Severity::Warning, ..self }
     }
 
-    /// The same finding as an error, where warnings are errors.
+    /// The same finding as an error, if warnings count as errors.
     #[must_use]
     pub fn strictly(self) -> Self {
         let severity = if self.severity == Severity::Warning { Severity::Error } else { self.severity };
@@ -73,14 +75,14 @@ impl Finding {
         self
     }
 
-    /// The same finding with what to do.
+    /// The same finding with a remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Whether it refuses.
+    /// Whether it stops a run.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

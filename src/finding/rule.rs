@@ -1,36 +1,53 @@
-//! A rule: what findings have in common that say the same thing of different places.
+//! Rules: kinds of findings, with their explanations.
 
 use std::fmt;
 
 use super::Severity;
 
-/// A rule by which something is judged. Every rule of the house is in a list: `finding::rules`, or `check::rules`.
+/// The kind of a finding. All rules are in the lists of `finding::rules` and `check::rules`.
 #[derive(Debug)]
 pub struct Rule {
     /// Its name in kebab case, stable for programs.
     pub id: &'static str,
-    /// Whether its findings refuse, warn or only tell.
+    /// The severity of its findings.
     pub severity: Severity,
-    /// Why it is a rule, in a sentence.
-    pub why: &'static str,
-    /// How to mend what breaks it, in a sentence.
-    pub mend: &'static str,
+    /// What `campaign explain` shows.
+    pub text: RuleText,
+}
+
+/// The explanation of a rule, for `campaign explain`.
+#[derive(Debug)]
+pub struct RuleText {
+    /// What is wrong, and why it matters. The first sentence fits into a list of rules.
+    pub cause: &'static str,
+    /// Lines that break the rule: keys of a campaign, or a file after its name, such as `list.csv: phone,first_name`.
+    pub example: &'static [&'static str],
+    /// What to do: an imperative in lower case, without a full stop.
+    pub fix: &'static str,
+}
+
+impl RuleText {
+    /// The first sentence of the cause, without its full stop.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        self.cause.split_once(". ").map_or(self.cause, |(first, _)| first).trim_end_matches('.')
+    }
 }
 
 impl Rule {
-    /// A rule that refuses.
-    pub(crate) const fn error(id: &'static str, why: &'static str, mend: &'static str) -> Self {
-        Self { id, severity: Severity::Error, why, mend }
+    /// A rule whose findings stop a run.
+    pub(crate) const fn error(id: &'static str, text: RuleText) -> Self {
+        Self { id, severity: Severity::Error, text }
     }
 
-    /// A rule that only tells how it will be.
-    pub(crate) const fn note(id: &'static str, why: &'static str, mend: &'static str) -> Self {
-        Self { id, severity: Severity::Note, why, mend }
+    /// A rule whose findings are information.
+    pub(crate) const fn note(id: &'static str, text: RuleText) -> Self {
+        Self { id, severity: Severity::Note, text }
     }
 
-    /// A rule that warns.
-    pub(crate) const fn warning(id: &'static str, why: &'static str, mend: &'static str) -> Self {
-        Self { id, severity: Severity::Warning, why, mend }
+    /// A rule whose findings are warnings.
+    pub(crate) const fn warning(id: &'static str, text: RuleText) -> Self {
+        Self { id, severity: Severity::Warning, text }
     }
 }
 
@@ -51,5 +68,20 @@ impl PartialEq<str> for Rule {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The explanation of a rule that only a test has.
+    pub(crate) const RULE_TEXT: RuleText =
+        RuleText { cause: "This is wrong. It matters.", example: &["name: x"], fix: "correct it" };
+
+    #[test]
+    fn summary_of_a_rule_is_the_first_sentence_of_its_cause() {
+        assert_eq!(RULE_TEXT.summary(), "This is wrong");
+        assert_eq!(RuleText { cause: "Only this.", ..RULE_TEXT }.summary(), "Only this");
     }
 }

@@ -8,9 +8,9 @@ use super::{Finding, Place, Rule, severity_word};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The findings of campaigns as a log of one run; what has no place of its own stands at the campaign file.
+/// The findings of campaigns as a log of one run. A finding without a place is shown at the campaign file.
 ///
-/// Columns are in UTF-16 units, as the standard has them unless a run says otherwise (SARIF 3.14.17); it is said all the same.
+/// Columns are in UTF-16 units: the default of the standard (SARIF 3.14.17), stated explicitly.
 #[must_use]
 pub fn sarif(findings: &[(&Path, Finding)]) -> Value {
     let mut rules: Vec<&'static Rule> = Vec::new();
@@ -38,8 +38,9 @@ pub fn sarif(findings: &[(&Path, Finding)]) -> Value {
 fn rule(rule: &Rule) -> Value {
     json!({
         "id": rule.id,
-        "shortDescription": { "text": rule.why },
-        "help": { "text": rule.mend },
+        "shortDescription": { "text": format!("{}.", rule.text.summary()) },
+        "fullDescription": { "text": rule.text.cause },
+        "help": { "text": rule.text.fix },
         "defaultConfiguration": { "level": severity_word(rule.severity) },
     })
 }
@@ -72,7 +73,7 @@ fn region(place: &Place) -> Value {
     json!({ "startLine": line, "startColumn": columns.start(), "endLine": line, "endColumn": columns.end() })
 }
 
-/// A path as a reference to a URI: relative as it was typed, or `file:`.
+/// A path as a URI reference: relative as typed, or `file:`.
 fn uri(path: &Path) -> String {
     let parts: Vec<String> = path
         .components()
@@ -86,7 +87,7 @@ fn uri(path: &Path) -> String {
     if path.is_absolute() { format!("file:///{parts}") } else { parts }
 }
 
-/// A name with everything escaped that means something in a URI.
+/// A name with percent-encoding for a URI.
 fn encoded(name: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     name.as_bytes()
@@ -98,9 +99,9 @@ fn encoded(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::Source;
+    use crate::finding::{RULE_TEXT, Source};
 
-    static RULE: Rule = Rule::error("odd", "It is so.", "Mend it.");
+    static RULE: Rule = Rule::error("odd", RULE_TEXT);
 
     #[test]
     fn columns_are_counted_as_editors_do_and_end_behind_what_is_meant() {

@@ -5,22 +5,39 @@ use std::path::PathBuf;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use super::{Finding, Place, Severity, harmless, one_line};
 
+/// The longest line of prose, in columns.
+pub const PROSE: usize = 100;
+/// Replaces blanks that are not for line breaks while a text is wrapped. A character for private use, one column wide.
+pub const KEPT_BLANK: char = '\u{e000}';
+
 /// The longest part of a line, in characters, that is shown around a place.
 const WIDTH: usize = 140;
+/// The most characters of a quoted text that stays in one line.
+const LONGEST_QUOTED: usize = 50;
+/// The narrowest column of words, however long the label before it is.
+const NARROWEST: usize = 24;
 
 /// The findings as a person reads them, by file and place; `color` adds ANSI colours.
 ///
 /// A finding without a place comes before those of any file and shows only its words.
 #[must_use]
 pub fn show(findings: &[Finding], color: bool) -> String {
+    show_on(findings, color, None)
+}
+
+/// The same on a terminal of this many columns, with words wrapped. Without a width, nothing is wrapped.
+#[must_use]
+pub fn show_on(findings: &[Finding], color: bool, columns: Option<usize>) -> String {
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_cached_key(|finding| finding.place.as_ref().map(order));
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-    let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(WIDTH);
-    let shown: Vec<String> = sorted.into_iter().map(|finding| show_one(finding, &renderer)).collect();
+    let width = columns.map_or(WIDTH, |columns| columns.min(WIDTH));
+    let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(width);
+    let shown: Vec<String> = sorted.into_iter().map(|finding| show_one(finding, &renderer, columns)).collect();
     shown.join("\n")
 }
 
@@ -48,14 +65,40 @@ fn order(place: &Place) -> (PathBuf, usize, usize) {
     (place.source.path().to_owned(), place.line(), place.column())
 }
 
-fn show_one(finding: &Finding, renderer: &Renderer) -> String {
+/// Whether a quoted text stays in one line: a command, and any short one, because people copy them.
+#[must_use]
+pub fn is_kept_whole(quoted: &str) -> bool {
+    quoted.starts_with("campaign ") || quoted.chars().count() <= LONGEST_QUOTED
+}
+
+/// A text in lines that fit behind a label of this width.
+fn wrapped(text: &str, label: usize, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return text.to_owned() };
+    // Every second part is quoted, unless a backtick is alone.
+    let is_quoted = |at: usize| at % 2 == 1 && text.matches('`').count().is_multiple_of(2);
+    let kept = text.split('`').enumerate().map(|(at, part)| match is_quoted(at) && is_kept_whole(part) {
+        true => part.replace(' ', KEPT_BLANK.encode_utf8(&mut [0; 4])),
+        false => part.to_owned(),
+    });
+    let kept = kept.collect::<Vec<_>>().join("`");
+    let options = Options::new(columns.min(PROSE).saturating_sub(label).max(NARROWEST))
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    textwrap::fill(&kept, options).replace(KEPT_BLANK, " ")
+}
+
+fn show_one(finding: &Finding, renderer: &Renderer, columns: Option<usize>) -> String {
     let level = match finding.severity {
         Severity::Note => Level::NOTE,
         Severity::Warning => Level::WARNING,
         Severity::Error => Level::ERROR,
     };
     let path = finding.place.as_ref().map(|place| place.source.path().display().to_string());
-    let title = level.primary_title(one_line(&finding.message)).id(finding.rule.id);
+    // `error[rule]: `
+    let label = severity_word(finding.severity).len() + finding.rule.id.len() + 4;
+    let title = level.primary_title(wrapped(&one_line(&finding.message), label, columns)).id(finding.rule.id);
     let mut group = Group::with_title(title);
     let is_placed = path.is_some();
     if let Some((place, path)) = finding.place.as_ref().zip(path) {
@@ -64,7 +107,9 @@ fn show_one(finding: &Finding, renderer: &Renderer) -> String {
         group = group.element(snippet.annotation(AnnotationKind::Primary.span(span)));
     }
     if let Some(help) = &finding.help {
-        group = group.element(Level::HELP.message(harmless(help)));
+        // ` = help: ` behind the number of the line.
+        let number = finding.place.as_ref().map_or(0, |place| place.line().to_string().len());
+        group = group.element(Level::HELP.message(wrapped(&harmless(help), number + 9, columns)));
     }
     let mut text = renderer.render(&[group]);
     if !is_placed {
@@ -109,10 +154,10 @@ pub fn severity_word(severity: Severity) -> &'static str {
 mod tests {
     use super::super::Source;
     use super::*;
-    use crate::finding::Rule;
+    use crate::finding::{RULE_TEXT, Rule};
 
-    static REFUSES: Rule = Rule::error("refuses", "It is so.", "Mend it.");
-    static WARNS: Rule = Rule::warning("warns", "It is so.", "Mend it.");
+    static REFUSES: Rule = Rule::error("refuses", RULE_TEXT);
+    static WARNS: Rule = Rule::warning("warns", RULE_TEXT);
 
     fn plain(findings: &[Finding]) -> String {
         show(findings, false)
@@ -167,6 +212,32 @@ mod tests {
         assert_eq!(text, "error[refuses]: `a.yaml` does not exist\n = help: check its name\n");
         let coloured = show(&[Finding::new(&REFUSES, "x").help("y")], true);
         assert!(!coloured.contains('|'), "{coloured}");
+    }
+
+    #[test]
+    fn words_are_wrapped_behind_their_label_and_commands_stay_whole() {
+        let source = Source::new("a.yaml", "one\n");
+        let message = "a message with many words, which does not fit into the columns of a narrow terminal";
+        let help = "delete the line, or run `campaign check a.yaml --gateway production` and read what it prints";
+        let finding = Finding::new(&REFUSES, message).at(Place::new(&source, 0..3)).help(help);
+        let text = show_on(std::slice::from_ref(&finding), false, Some(60));
+        assert_eq!(
+            text,
+            "error[refuses]: a message with many words, which does not\n\
+             \x20               fit into the columns of a narrow terminal\n\
+             \x20--> a.yaml:1:1\n\
+             \x20 |\n\
+             1 | one\n\
+             \x20 | ^^^\n\
+             \x20 |\n\
+             \x20 = help: delete the line, or run\n\
+             \x20         `campaign check a.yaml --gateway production` and\n\
+             \x20         read what it prints\n"
+        );
+        assert!(!show_on(std::slice::from_ref(&finding), false, None).contains("narrow\n"));
+        // No line is longer than prose may be.
+        let wide = show_on(&[Finding::new(&REFUSES, message.repeat(3))], false, Some(200));
+        assert!(wide.lines().all(|line| line.chars().count() <= PROSE), "{wide}");
     }
 
     #[test]

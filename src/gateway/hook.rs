@@ -18,10 +18,10 @@ const MAC: usize = 16;
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
     /// There is none.
-    #[error("there is no secret for the addresses of webhooks")]
+    #[error("the webhook secret is missing")]
     None,
     /// It could be guessed.
-    #[error("the secret for the addresses of webhooks has {}, and needs {SHORTEST} at least", plural(*.0 as u64, "byte"))]
+    #[error("the webhook secret has {}, but at least {SHORTEST} are required", plural(*.0 as u64, "byte"))]
     Short(usize),
 }
 
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_secret_that_could_be_guessed_is_refused() {
         let error = HookSecrets::new(&["x".repeat(31).into()]).unwrap_err().to_string();
-        assert!(error.contains("has 31 bytes, and needs 32"), "{error}");
+        assert!(error.contains("has 31 bytes, but at least 32"), "{error}");
         assert!(HookSecrets::new(&[]).is_err());
     }
 

@@ -8,9 +8,7 @@ use super::Run;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The storage failed: full, unreadable, read-only, corrupt.
-    #[error(
-        "the ledger `{path}` failed: {reason}; make room or mend what is wrong with it, then run the same command again"
-    )]
+    #[error("the ledger `{path}` failed: {reason}")]
     Storage {
         /// The ledger's file.
         path: String,
@@ -18,10 +16,7 @@ pub enum LedgerError {
         reason: String,
     },
     /// The connection to the database broke, or there is none.
-    #[error(
-        "no connection to the ledger `{path}`: {reason}; check that the database server runs and that this machine reaches it, \
-         then run the same command again"
-    )]
+    #[error("no connection to the ledger `{path}`: {reason}")]
     Unreachable {
         /// The address of the database.
         path: String,
@@ -32,29 +27,24 @@ pub enum LedgerError {
     #[error("the ledger is closed after an earlier failure")]
     Closed,
     /// A record cannot be read.
-    #[error("a record of the ledger cannot be read: {0}")]
+    #[error("a ledger record cannot be read: {0}")]
     Unreadable(String),
     /// A record is not as it was written.
-    #[error(
-        "the ledger is damaged: {what} is not as it was written; nothing was sent; put a good copy of it back, or keep it and ask for help"
-    )]
+    #[error("the ledger is damaged: {what} is corrupt; nothing was sent")]
     Damaged {
         /// The record.
         what: String,
     },
     /// The ledger's file is not as it was written.
-    #[error(
-        "the ledger is damaged: its file ({reason}) is not as it was written; nothing was sent; put a good copy of it back, or keep it and ask for help"
-    )]
+    #[error("the ledger is damaged: its file is corrupt ({reason}); nothing was sent")]
     DamagedFile {
         /// The storage's words.
         reason: String,
     },
     /// The ledger is not the one that was written last.
     #[error(
-        "nothing was sent, because the ledger `{path}` does not know who has a message by now, as `{mark}` tells: {reason}; \
-         put the newest one back, with its mark; if it is lost for good, take those who have a message off your list and \
-         run the campaign with `--new-ledger`"
+        "the ledger `{path}` might not contain all messages that were sent: {reason} (high-water mark: `{mark}`); nothing was \
+         sent"
     )]
     NotNewest {
         /// The ledger's file.
@@ -65,7 +55,7 @@ pub enum LedgerError {
         mark: String,
     },
     /// What a run would be sent from cannot be copied.
-    #[error("the inputs cannot be copied to {place}: {reason}")]
+    #[error("cannot copy the inputs to {place}: {reason}")]
     NotCopied {
         /// Where they would be.
         place: String,
@@ -73,7 +63,7 @@ pub enum LedgerError {
         reason: String,
     },
     /// The copies of a run are missing or damaged.
-    #[error("the frozen copies in `{place}` cannot be read: {reason}")]
+    #[error("the stored inputs in `{place}` cannot be read: {reason}")]
     Copies {
         /// Where they are, or would be.
         place: String,
@@ -81,7 +71,7 @@ pub enum LedgerError {
         reason: String,
     },
     /// What the ledger had of the rows of a run was removed.
-    #[error("{run} was purged on {}: its counts are what is left of it", at.strftime("%Y-%m-%d"))]
+    #[error("{run} was purged on {}; only its counts remain", at.strftime("%Y-%m-%d"))]
     Purged {
         /// The run.
         run: String,
@@ -89,7 +79,7 @@ pub enum LedgerError {
         at: Timestamp,
     },
     /// Another process has the turn to write and does not give it up.
-    #[error("nothing was written to the ledger `{path}`: {who}; then run the same command again")]
+    #[error("{who}; nothing was written to the ledger `{path}`")]
     Busy {
         /// The ledger's file.
         path: String,
@@ -97,13 +87,13 @@ pub enum LedgerError {
         who: String,
     },
     /// A ledger was to be taken over where there is another one.
-    #[error("the database `{path}` has another ledger already; nothing was copied; give it a database without one")]
+    #[error("the database `{path}` already contains another ledger; nothing was copied")]
     Occupied {
         /// The address of the database.
         path: String,
     },
     /// A backup could not be made.
-    #[error("no backup was made in `{folder}`: {reason}")]
+    #[error("no backup was written to `{folder}`: {reason}")]
     NotBackedUp {
         /// Where it would be.
         folder: String,
@@ -119,13 +109,13 @@ pub enum LedgerError {
         reason: String,
     },
     /// A run was to be taken by somebody who does not hold its campaign.
-    #[error("the run {run} was to be changed without its campaign being held; this is a bug")]
+    #[error("the run {run} cannot be changed, because this process does not hold its campaign; this is a bug")]
     NotHeld {
         /// The run.
         run: String,
     },
     /// The ledger belongs to a newer version.
-    #[error("the ledger `{path}` was written by a newer version of campaign; use that version")]
+    #[error("the ledger `{path}` was written by a newer version of campaign")]
     TooNew {
         /// The ledger's file.
         path: String,
@@ -151,7 +141,7 @@ impl LedgerError {
     #[must_use]
     pub fn damage(&self) -> String {
         match self {
-            Self::Damaged { what } => format!("{what} is not as it was written"),
+            Self::Damaged { what } => format!("{what} is corrupt"),
             error => error.reason(),
         }
     }

@@ -59,19 +59,18 @@ impl Mark {
         match known {
             // A ledger that nothing was ever written to has no mark yet.
             MarkReading::Nothing if self.generation == 0 => None,
-            MarkReading::Nothing => Some("its mark is missing, which tells how far it had come".to_owned()),
-            MarkReading::Unreadable(reason) => Some(format!("its mark cannot be read: {reason}")),
+            MarkReading::Nothing => Some("its high-water mark is missing".to_owned()),
+            MarkReading::Unreadable(reason) => Some(format!("its high-water mark cannot be read: {reason}")),
             MarkReading::Marks(marks) if marks.iter().any(|known| known.id != self.id) => {
-                Some("it is another ledger than the one that was written here last".to_owned())
+                Some("another ledger was last used here".to_owned())
             }
             MarkReading::Marks(marks) => {
                 let furthest = marks.iter().map(|known| known.generation).max().unwrap_or(0);
                 (self.generation < furthest).then(|| {
                     format!(
-                        "it was written {} and holds only the first {} of them: it is an older copy, or the \
-                         end of its log is damaged",
-                        plural(furthest.unsigned_abs(), "time"),
-                        self.generation
+                        "it contains only the first {} of {}, so it is an older copy, or the end of its log is damaged",
+                        self.generation,
+                        plural(furthest.unsigned_abs(), "commit"),
                     )
                 })
             }
@@ -130,11 +129,7 @@ pub(in crate::ledger) fn read(path: &Path) -> MarkReading {
 
 fn known(slots: [Option<Mark>; 2]) -> MarkReading {
     let marks: Vec<Mark> = slots.into_iter().flatten().collect();
-    if marks.is_empty() {
-        MarkReading::Unreadable("it is not as it was written".to_owned())
-    } else {
-        MarkReading::Marks(marks)
-    }
+    if marks.is_empty() { MarkReading::Unreadable("it is corrupt".to_owned()) } else { MarkReading::Marks(marks) }
 }
 
 /// The marks of both slots; one of the form of earlier versions counts as the first.
@@ -195,7 +190,7 @@ impl MarkFile {
     fn advance(&mut self, mark: Mark) -> io::Result<()> {
         let slots = slots(&self.file)?;
         if slots.iter().flatten().any(|known| known.id != mark.id) {
-            return Err(io::Error::other("it is the mark of another ledger"));
+            return Err(io::Error::other("it belongs to another ledger"));
         }
         let furthest = |slot: usize| slots[slot].map_or(-1, |known| known.generation);
         self.written = self.written.max(mark.generation);
@@ -277,7 +272,7 @@ fn lock(file: &File) -> io::Result<()> {
         match file.try_lock() {
             Ok(()) => return Ok(()),
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PAUSE),
-            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another process keeps it locked")),
+            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another process has locked it")),
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }

@@ -70,11 +70,9 @@ impl WaitReason {
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Self::RateUsed => "the account's rate is used by another process",
-            Self::Asked => "the gateway asked to wait",
-            Self::ClockSetBack => {
-                "the clock was set back while the account's rate was used up or the gateway asked to wait"
-            }
+            Self::RateUsed => "another process is using the account's rate limit",
+            Self::Asked => "the gateway asked campaign to wait",
+            Self::ClockSetBack => "the clock was set back during a wait for the rate limit or the gateway",
         }
     }
 }

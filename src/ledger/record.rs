@@ -414,7 +414,7 @@ impl EnvelopeRecord {
     }
 
     /// Why its rows are in doubt whose outcomes are not as they were written.
-    pub(super) const DAMAGED: &'static str = "the record of what became of it is damaged";
+    pub(super) const DAMAGED: &'static str = "the record of its outcome is corrupt";
 
     /// Whether its outcomes are not as they were written, so that all its rows count as in doubt.
     #[must_use]

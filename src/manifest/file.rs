@@ -16,8 +16,8 @@ pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<Source, Box
     let unreadable = |error: std::io::Error| {
         Box::new(match error.kind() {
             ErrorKind::NotFound => Finding::new(&rules::FILE_MISSING, format!("{what} `{name}` does not exist"))
-                .help(with_ending(path).unwrap_or_else(|| "check its name and the folder that you are in".to_owned())),
-            _ => Finding::new(&rules::FILE_UNREADABLE, format!("{what} `{name}` cannot be read: {error}"))
+                .help(with_ending(path).unwrap_or_else(|| "check the name and the current folder".to_owned())),
+            _ => Finding::new(&rules::FILE_UNREADABLE, format!("cannot read {what} `{name}`: {error}"))
                 .help("check the file and its permissions"),
         })
     };
@@ -25,7 +25,7 @@ pub(super) fn read_source(file: &CampaignPath, what: &str) -> Result<Source, Box
     file.open().and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
         let finding = Finding::new(&rules::FILE_TOO_LARGE, format!("{what} `{name}` is larger than 1 MiB"));
-        return Err(Box::new(finding.help("is it the right file? recipients belong into a CSV file")));
+        return Err(Box::new(finding.help("check that this is the right file; recipients belong in a CSV file")));
     }
     decode(path, bytes)
 }
@@ -49,7 +49,7 @@ pub fn unopened(subject: &str, path: &Path, error: &io::Error) -> Finding {
     let typed = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match did_you_mean(typed, meant.iter().map(String::as_str)) {
         Some(meant) => finding.help(format!("did you mean `{}`?", path.with_file_name(meant).display())),
-        None => finding.help("check its name; it is looked for from the folder of the campaign file"),
+        None => finding.help("check the name; the path is relative to the campaign file"),
     }
 }
 
@@ -84,8 +84,8 @@ fn decode(path: &Path, bytes: Vec<u8>) -> Result<Source, Box<Finding>> {
     let at = error.utf8_error().valid_up_to();
     let text = String::from_utf8_lossy(error.as_bytes());
     let source = Source::new(path, text);
-    let finding = Finding::new(&rules::FILE_ENCODING, "this is not UTF-8 text")
-        .help("save the file as UTF-8: it was written in another encoding, such as Windows-1251 or UTF-16");
+    let finding = Finding::new(&rules::FILE_ENCODING, "the file is not encoded in UTF-8")
+        .help("save the file as UTF-8; its current encoding is probably Windows-1251 or UTF-16");
     Err(Box::new(finding.at(Place::new(&source, at..at + '\u{fffd}'.len_utf8()))))
 }
 

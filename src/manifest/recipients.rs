@@ -108,7 +108,7 @@ impl Display for Recipients {
             Self::File(path) => path.display().fmt(f),
             Self::Run(PastPeople { run, states }) => {
                 let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
-                write!(f, "people of {run} ({})", states.join(", "))
+                write!(f, "recipients of {run} ({})", states.join(", "))
             }
             Self::Url(ListUrl { url, .. }) => {
                 let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -118,8 +118,8 @@ impl Display for Recipients {
                 let program = words.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
                 write!(f, "the output of {}", program.to_string_lossy())
             }
-            Self::Sql(ListQuery { from: KeySource::Env(name), .. }) => write!(f, "a query of {name}"),
-            Self::Sql(ListQuery { from: KeySource::File(path), .. }) => write!(f, "a query of {}", path.display()),
+            Self::Sql(ListQuery { from: KeySource::Env(name), .. }) => write!(f, "a query on {name}"),
+            Self::Sql(ListQuery { from: KeySource::File(path), .. }) => write!(f, "a query on {}", path.display()),
             Self::StandardInput => f.write_str("standard input"),
         }
     }

@@ -104,7 +104,7 @@ impl Report {
             let more = rest.len() as u64;
             let message = format!("{} {} not shown", plural(more, "more problem"), one_or(more, "is", "are"));
             let finding = Finding { severity: worst, ..Finding::new(&rules::MORE_FINDINGS, message) };
-            self.findings.push(finding.help("mend those that are shown, then check again"));
+            self.findings.push(finding.help("fix the problems above, then check again"));
         }
         self.findings
     }

@@ -99,11 +99,9 @@ impl Settings<'_> {
     fn unwritten(&mut self, key: &Key, path: String) {
         let Campaign { brief, results, .. } = self.campaign;
         let (value, origin) = match path.as_str() {
-            "name" => (brief.name.as_str().into(), Origin::Follows("the name of the file")),
+            "the file name" => (brief.name.as_str().into(), Origin::Follows("the name of the file")),
             "purpose" => (brief.purpose.name().into(), Origin::Follows("the channels")),
-            "language" if brief.region.is_some() => {
-                (brief.language().code().into(), Origin::Follows("the region of the numbers"))
-            }
+            "language" if brief.region.is_some() => (brief.language().code().into(), Origin::Follows("the region")),
             "language" => (brief.language().code().into(), Origin::Default),
             "results" => (results.display().to_string().into(), Origin::Follows("the campaign's name")),
             _ => match key.default {

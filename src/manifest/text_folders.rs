@@ -67,8 +67,8 @@ impl TextFolders {
         let normal = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if name.is_empty() || name.contains('\0') || !Path::new(name).components().all(normal) {
             return Err(NoText {
-                message: format!("`{name}` leads out of the folders of text files"),
-                help: "name a file beside the campaign file or in templates/".into(),
+                message: format!("`{name}` is outside the folders for text files"),
+                help: "use a file in the campaign file's folder, or in templates/".into(),
             });
         }
         for folder in &self.folders {
@@ -82,7 +82,7 @@ impl TextFolders {
     fn missing(&self, name: &str) -> NoText {
         let names: Vec<String> = self.folders.iter().flat_map(TextFolder::names).collect();
         let looked: Vec<String> = self.folders.iter().map(|folder| shown(&folder.shown)).collect();
-        let looked = format!("it was looked for in {}", list_all(looked.iter().map(String::as_str)));
+        let looked = format!("searched in {}", list_all(looked.iter().map(String::as_str)));
         let help = match did_you_mean(name, names.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`? {looked}"),
             None => looked,
@@ -99,8 +99,11 @@ fn shown(folder: &Path) -> String {
 fn read_opened(opened: io::Result<File>, path: PathBuf) -> Result<TextFile, NoText> {
     let text = match opened {
         Err(error) if is_outside(&error) => {
-            let help = "copy the file into the folder; links out of it are not followed".to_owned();
-            return Err(NoText { message: format!("`{}` leads out of its folder", path.display()), help });
+            let help = "copy the file into the folder; links to files outside the folder are not followed".to_owned();
+            return Err(NoText {
+                message: format!("`{}` is a link to a file outside its folder", path.display()),
+                help,
+            });
         }
         opened => read_text(opened, &path)?,
     };
@@ -116,8 +119,8 @@ pub fn text_of(file: &Path) -> Result<String, String> {
 }
 
 /// What to do about a text in another encoding.
-const NOT_UTF_8: &str = "open it in an editor in the encoding that it has (of Cyrillic texts mostly Windows-1251), so that it reads \
-                         well, and save it as UTF-8";
+const NOT_UTF_8: &str = "open it in an editor with its current encoding (usually Windows-1251 for Cyrillic \
+    text), and save it as UTF-8";
 
 /// The text of a file, which is shown under this path.
 fn read_text(opened: io::Result<File>, shown: &Path) -> Result<String, NoText> {
@@ -126,11 +129,14 @@ fn read_text(opened: io::Result<File>, shown: &Path) -> Result<String, NoText> {
     let mut bytes = Vec::new();
     opened
         .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
-        .map_err(|error| problem(format!("`{name}` cannot be read: {error}"), "check the file"))?;
+        .map_err(|error| problem(format!("cannot read `{name}`: {error}"), "check the file and its permissions"))?;
     if bytes.len() as u64 > LARGEST {
-        return Err(problem(format!("`{name}` is larger than 64 KiB"), "a message is short; is it the right file?"));
+        return Err(problem(
+            format!("`{name}` is larger than 64 KiB"),
+            "check that this is the right file; messages are short",
+        ));
     }
-    let text = String::from_utf8(bytes).map_err(|_| problem(format!("`{name}` is not in UTF-8"), NOT_UTF_8))?;
+    let text = String::from_utf8(bytes).map_err(|_| problem(format!("`{name}` is not encoded in UTF-8"), NOT_UTF_8))?;
     let text = text.trim_start_matches('\u{feff}').replace('\r', "");
     Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
@@ -175,13 +181,13 @@ mod tests {
         let (house, folders) = house();
         let absolute = house.path().join("secret.txt").display().to_string();
         for name in ["../secret.txt", "templates/../../secret.txt", absolute.as_str(), "", ".."] {
-            assert!(folders.read(name).unwrap_err().contains("leads out"), "{name}");
+            assert!(folders.read(name).unwrap_err().contains("outside the folders"), "{name}");
         }
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(house.path().join("secret.txt"), house.path().join("campaigns/link.txt"))
                 .unwrap();
-            assert!(folders.read("link.txt").unwrap_err().contains("leads out of its folder"));
+            assert!(folders.read("link.txt").unwrap_err().contains("outside its folder"));
         }
     }
 
@@ -190,8 +196,8 @@ mod tests {
         let (_house, folders) = house();
         let cases = [
             ("outer.sms.tx", "did you mean `outer.sms.txt`"),
-            ("nothing-alike", "it was looked for in"),
-            ("latin.txt", "not in UTF-8"),
+            ("nothing-alike", "searched in"),
+            ("latin.txt", "not encoded in UTF-8"),
             ("large.txt", "larger than 64 KiB"),
             ("templates", "it is a folder"),
         ];

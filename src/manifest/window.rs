@@ -16,7 +16,7 @@ use super::section::Section;
 use crate::calendar::{Days, Hours, Occurrence, Window, Windows, help_for_misordered};
 use crate::finding::{Finding, rules};
 
-const HOURS: &str = "write hours such as `09:00-20:00`; `22:00-06:00` goes over midnight";
+const HOURS: &str = "write hours such as `09:00-20:00`; `22:00-06:00` ends the next morning";
 const DAYS: &str = "write days such as `mon-fri` or `mon, wed`";
 
 /// When messages may leave.
@@ -100,7 +100,8 @@ impl Campaign {
         Windows::new(own.map(|window| (window.window.clone(), self.home())).collect())
     }
 
-    /// When its messages may leave through a profile, in words; nothing where they always may.
+    /// When its messages may leave through a profile, in words; nothing where they always may. Plans are compared by these
+    /// words, so they must not change.
     #[must_use]
     pub fn hours(&self, profile: Option<&Profile>) -> Option<String> {
         let windows = self.windows(profile).map(|window| format!("within {window}"));
@@ -139,10 +140,15 @@ impl SendingWindow {
         own.into_iter().chain(profile.and_then(|profile| profile.window.as_ref()))
     }
 
-    /// The window in words, with ranges of days: `09:00-20:00 on mon-fri where the recipient is`.
+    /// The window in words, with ranges of days: `09:00-20:00 on mon-fri in the recipient's time zone`.
     #[must_use]
     pub fn in_short(&self) -> String {
-        self.window.in_short() + &self.zone.words()
+        let zone = match &self.zone {
+            WindowZone::Campaign => String::new(),
+            WindowZone::Recipient => " in the recipient's time zone".to_owned(),
+            WindowZone::Column(column) => format!(" in the time zone of column `{column}`"),
+        };
+        self.window.in_short() + &zone
     }
 }
 
@@ -158,13 +164,13 @@ impl Until {
 
 impl fmt::Display for SendingWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.window, self.zone.words())
+        write!(f, "{}{}", self.window, self.zone.stored())
     }
 }
 
 impl WindowZone {
-    /// The words after those of a window; empty for the clocks of the campaign.
-    fn words(&self) -> String {
+    /// The suffix of a window in a stored plan. It must not change: plans are compared by it.
+    fn stored(&self) -> String {
         match self {
             WindowZone::Campaign => String::new(),
             WindowZone::Recipient => " where the recipient is".to_owned(),
@@ -188,7 +194,7 @@ pub(super) fn window(above: Section<'_>, columns: Columns, report: &mut Report) 
     if let Some((text, span)) = above.typed("window") {
         let hours = Hours::read(text);
         if hours.is_none() {
-            report.at(span, Finding::new(&rules::WINDOW, format!("`{text}` are no hours of a day")).help(HOURS));
+            report.at(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS));
         }
         let window = |hours| Window { hours, days: Days::ALL, except: Default::default() };
         return Some(Some(SendingWindow { window: window(hours?), zone: WindowZone::Campaign }));
@@ -202,14 +208,17 @@ fn whole(section: Section<'_>, columns: Columns, report: &mut Report) -> Option<
     let (text, span) = section.typed("hours")?;
     let hours = Hours::read(text);
     if hours.is_none() {
-        report.at(span, Finding::new(&rules::WINDOW, format!("`{text}` are no hours of a day")).help(HOURS));
+        report.at(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS));
     }
     let days = match section.typed("days") {
         None => Some(Days::ALL),
         Some((text, span)) => {
             let days = Days::read(text);
             if days.is_none() {
-                report.at(span, Finding::new(&rules::WINDOW, format!("`{text}` are no days of the week")).help(DAYS));
+                report.at(
+                    span,
+                    Finding::new(&rules::WINDOW, format!("`{text}` is not a valid list of weekdays")).help(DAYS),
+                );
             }
             days
         }
@@ -219,7 +228,7 @@ fn whole(section: Section<'_>, columns: Columns, report: &mut Report) -> Option<
         let text = item.scalar()?.text.trim();
         let date = Date::strptime("%Y-%m-%d", text).ok();
         if date.is_none() {
-            let finding = Finding::new(&rules::WINDOW, format!("`except` names a date that does not exist: `{text}`"));
+            let finding = Finding::new(&rules::WINDOW, format!("`{text}` under `except` is not a valid date"));
             let form = "write dates such as `2026-12-25`";
             report.at(&item.span, finding.help(help_for_misordered(text).unwrap_or_else(|| form.to_owned())));
         }
@@ -232,7 +241,8 @@ fn whole(section: Section<'_>, columns: Columns, report: &mut Report) -> Option<
         column if columns == Columns::Known => WindowZone::Column(column.to_owned()),
         _ => {
             if let Some((text, span)) = section.typed("zone") {
-                let finding = Finding::new(&rules::WINDOW, format!("a profile knows no column `{text}`"));
+                let finding =
+                    Finding::new(&rules::WINDOW, format!("a profile cannot refer to a column, such as `{text}`"));
                 report.at(span, finding.help("write `zone: campaign` or `zone: recipient`"));
             }
             return None;

@@ -221,26 +221,26 @@ mod tests {
             ),
             (
                 "{{ 'я' ~ nothing }}",
-                "unknown-variable 1:10+7 unknown variable `nothing`; known here are `phone`, `first_name`",
+                "unknown-variable 1:10+7 unknown variable `nothing`; the available names are `phone`, `first_name`",
             ),
             ("{{ first_Name }}", "did you mean `first_name`?"),
-            ("{{ last_name }}", "this header is no plain name; write `recipient[\"Last name\"]`"),
+            ("{{ last_name }}", "this header is not a plain name, so write `recipient[\"Last name\"]`"),
             (
                 "{{ recipient['Last nam'] }}",
                 "unknown-column 1:4+21 no column has the header `Last nam`; did you mean `recipient[\"Last name\"]`?",
             ),
-            ("{{ recipient['first_name'] }}", "write `first_name`, or `recipient[\"Ім'я\"]`"),
+            ("{{ recipient['first_name'] }}", "write `first_name`, or write `recipient[\"Ім'я\"]`"),
             ("{{ recipient.cod }}", "did you mean `recipient[\"code\"]`?"),
-            ("{{ recipient['Promo'] }}", "name-clash 1:4+18 more than one column has the header `Promo`"),
-            ("{{ row }}", "name-clash 1:4+3 `row` means more than one thing here"),
+            ("{{ recipient['Promo'] }}", "name-clash 1:4+18 several columns have the header `Promo`"),
+            ("{{ row }}", "name-clash 1:4+3 `row` is ambiguous here"),
             ("{{ recipient }}", "whole-recipient 1:4+9"),
             ("{{ __tera_context }}", "unknown-variable 1:4+14 `__tera_context` cannot be used"),
             ("{% set __x = 1 %}", "unknown-variable 1:8+3 `__x` cannot be used"),
-            ("{{ campaign.name }}", "unknown-variable 1:4+8 `campaign` is a text and has no parts after a dot"),
+            ("{{ campaign.name }}", "unknown-variable 1:4+8 `campaign` is text, so a dot cannot follow it"),
             ("{{ loop.index }}", "unknown variable `loop`"),
             (
                 "{{ if }}",
-                "unknown-variable 1:4+2 unknown variable `if`; this header is no plain name; write `recipient[\"if\"]`",
+                "unknown-variable 1:4+2 unknown variable `if`; this header is not a plain name, so write `recipient[\"if\"]`",
             ),
             ("{% for c in code %}{% set d = c %}{% endfor %}{{ d }}", "unknown-variable 1:50+1 unknown variable `d`"),
             ("{{ late }}{% set late = 1 %}", "unknown-variable 1:4+4 unknown variable `late`"),
@@ -250,11 +250,11 @@ mod tests {
             ("{{ code is defind }}", "unknown-test 1:12+6 unknown test `defind`; did you mean `defined`?"),
             (
                 "{{ now() }}",
-                "unknown-function 1:4+3 unknown function `now`; write `{{ today }}` for the day of the run",
+                "unknown-function 1:4+3 unknown function `now`; for the day of the run, write `{{ today }}`",
             ),
             (
                 "{% if code == Kyiv %}x{% endif %}",
-                "`Kyiv`; write `'Kyiv'`, in quotes, if the text `Kyiv` is meant; known",
+                "`Kyiv`; for the text `Kyiv`, write `'Kyiv'` in quotes; the available names",
             ),
             ("{{ get_env(name='HOME') }}", "unknown-function 1:4+7 unknown function `get_env`"),
             ("{{ super() }}", "unknown-function 1:4+5 `super()`"),
@@ -270,26 +270,29 @@ mod tests {
     #[test]
     fn wrong_grammar_is_told_in_plain_words() {
         let table = [
-            ("{{ code", "text-syntax 1:8+1 `{{ code` is not closed: `}}` is missing; write `}}` where it ends"),
-            ("{% if code %}\nx", "text-syntax 2:2+1 `{% if code %}` is not closed: `{% endif %}` is missing"),
-            ("Hi {{ first name }}", "text-syntax 1:13+4 `name` cannot stand here; expected `}}`"),
-            ("{{ Last name }}", "this header is no plain name; write `{{ recipient[\"Last name\"] }}`"),
+            (
+                "{{ code",
+                "text-syntax 1:8+1 `{{ code` is not closed; `}}` is missing; add `}}` where the tag or block ends",
+            ),
+            ("{% if code %}\nx", "text-syntax 2:2+1 `{% if code %}` is not closed; `{% endif %}` is missing"),
+            ("Hi {{ first name }}", "text-syntax 1:13+4 `name` is not allowed here; expected `}}`"),
+            ("{{ Last name }}", "this header is not a plain name, so write `{{ recipient[\"Last name\"] }}`"),
             (
                 "{{ Ім'я }}",
-                "`І` cannot stand here in a tag; this header is no plain name; write `{{ recipient[\"Ім'я\"] }}`",
+                "`І` is not allowed in a tag; this header is not a plain name, so write `{{ recipient[\"Ім'я\"] }}`",
             ),
-            ("{{ №1 }}", "`№` cannot stand here in a tag; names have Latin letters"),
+            ("{{ №1 }}", "`№` is not allowed in a tag; use Latin letters"),
             ("{% fi code %}", "unknown tag `fi`; did you mean `if`?"),
-            ("{% code %}", "unknown tag `code`; to print a value write it between `{{` and `}}`"),
-            ("{{ }}", "`}}` cannot stand here; expected one of"),
-            ("{{ code | default('x') }}", "`'x'` cannot stand here; expected a name; arguments have names"),
-            ("{{ code | default(value=“x”) }}", "`“` cannot stand here in a tag; write straight quotes"),
+            ("{% code %}", "unknown tag `code`; to print a value, write it between `{{` and `}}`"),
+            ("{{ }}", "`}}` is not allowed here; expected one of"),
+            ("{{ code | default('x') }}", "`'x'` is not allowed here; expected a name; name the arguments"),
+            ("{{ code | default(value=“x”) }}", "`“` is not allowed in a tag; use straight quotes"),
             ("{{ 'a }}", "string opened with `'` is missing its closing `'`"),
             ("{# x", "closing comment tag `#}` not found"),
-            ("{% include name %}", "`name` cannot stand here; expected string"),
+            ("{% include name %}", "`name` is not allowed here; expected string"),
             ("{% if code %}{% else %}{% elif code %}{% endif %}", "text-syntax"),
-            ("{{ [x for x in code] }}", "unsupported 1:7+3 messages do not have list comprehensions"),
-            ("{{ <Button /> }}", "unsupported 1:4+1 messages do not have components"),
+            ("{{ [x for x in code] }}", "unsupported 1:7+3 templates do not support list comprehensions"),
+            ("{{ <Button /> }}", "unsupported 1:4+1 templates do not support components"),
             ("{% component Card() %}{% endcomponent %}", "unsupported 1:4+"),
         ];
         for (source, expected) in table {
@@ -301,24 +304,21 @@ mod tests {
     #[test]
     fn a_wrong_include_is_told_where_it_stands() {
         let table = [
-            (
-                "x\n{% include 'gone.txt' %}",
-                "missing-include 2:12+10 `gone.txt` cannot be included: there is no such file",
-            ),
+            ("x\n{% include 'gone.txt' %}", "missing-include 2:12+10 cannot include `gone.txt`: there is no such file"),
             ("{% extends 'gone.txt' %}", "missing-include 1:12+10"),
             (
                 "{% include 'a.txt' %}",
-                "include-cycle 1:12+7 `a.txt` is included in itself: `a.txt`, then `b.txt`, then `a.txt`",
+                "include-cycle 1:12+7 `a.txt` includes itself: `a.txt`, then `b.txt`, then `a.txt`",
             ),
             ("{% extends 'circle.txt' %}", "include-cycle"),
             ("{% include 'bad.txt' %}", "unknown-variable 2:4+3 unknown variable `cod`; did you mean `code`?"),
             ("{% include 'broken.txt' %}", "text-syntax 1:8+1"),
-            ("{% include 'child.txt' %}", "unsupported 1:12+11 `child.txt` extends another text"),
+            ("{% include 'child.txt' %}", "unsupported 1:12+11 `child.txt` extends another template"),
             ("{% include 'local.txt' %}{% set mine = 1 %}", "unknown variable `mine`"),
             ("{% include 'ok.txt' %}{{ inner }}", "unknown variable `inner`"),
             (
                 "{% extends 'base.txt' %}{% block bdoy %}{% endblock %}",
-                "unknown-block 1:34+4 no text that this one extends has a block `bdoy`; did you mean `body`?",
+                "unknown-block 1:34+4 none of the parent templates has a block `bdoy`; did you mean `body`?",
             ),
         ];
         for (source, expected) in table {
@@ -371,7 +371,7 @@ mod tests {
         }
         let chain = |name: &str| Ok(format!("{{% include '{name}x' %}}"));
         let endless = compile(&content("{% include 'x' %}", "x"), &names(), &mut { chain }).unwrap_err();
-        assert!(endless.iter().any(|problem| problem.message.contains("more than 16 texts")), "{endless:?}");
+        assert!(endless.iter().any(|problem| problem.message.contains("more than 16 templates")), "{endless:?}");
         let wide = |name: &str| match name.len() {
             15 => Ok(String::new()),
             _ => Ok(format!("{{% include '{name}x' %}}").repeat(9)),

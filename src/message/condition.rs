@@ -41,9 +41,9 @@ pub fn compile_condition(expression: &Text, names: &Names) -> Result<Condition, 
     let Text { name, source } = expression;
     let whole = Text { name: name.clone(), source: format!("{OPEN}{source}{CLOSE}") };
     if !is_one_expression(&whole.source) {
-        let message = "a condition is one expression without tags".to_owned();
+        let message = "a condition must be one expression without tags".to_owned();
         let problem = TextProblem::new(name, source, 0..source.len(), &rules::TEXT_SYNTAX, message);
-        return Err(vec![problem.help("write it without braces, such as `plan == \"gold\"`".to_owned())]);
+        return Err(vec![problem.help("remove the braces, as in `plan == \"gold\"`".to_owned())]);
     }
     let mut load = |_: &str| Err("a condition stands alone".to_owned());
     let compiled = Compilation::of(&[&whole], names, Reach::Recipient, &mut load);
@@ -121,17 +121,18 @@ fn misreadings(whole: &Text, names: &Names, is_wrong: bool) -> Vec<TextProblem> 
         let (message, help) = match asked {
             Asked::IsText(_) => return None,
             Asked::Whether => (
-                format!("`{name}` is a text, which is neither true nor false"),
+                format!("`{name}` is text, not a condition"),
                 format!(
-                    "compare it with what stands in the list, such as `{name} == \"yes\"`; `{name} != \"\"` is whether anything does"
+                    "compare it with a value from the list, as in `{name} == \"yes\"`; to test whether the cell is \
+                     filled, write `{name} != \"\"`"
                 ),
             ),
             Asked::IsBool(word) => (
-                format!("`{name}` is never `{word}`: a cell is text"),
-                format!("write `{name} == \"{word}\"`, with the text as it stands in the list"),
+                format!("`{name}` is never `{word}`, because cells contain text"),
+                format!("write `{name} == \"{word}\"`, with the value exactly as in the list"),
             ),
             Asked::IsNumber(written) => {
-                (format!("`{name}` is text and is compared with a number"), remedy_of_number(&name, &written))
+                (format!("`{name}` is text but is compared with a number"), remedy_of_number(&name, &written))
             }
         };
         let span = slips.original(span.start)..slips.original(span.end);
@@ -205,7 +206,7 @@ mod tests {
     fn a_row_of_which_it_cannot_be_said_tells_why_and_shows_no_cell() {
         let table = [
             ("(code | int) > 5", "the cell of `code` is not a number (`recipients.where`, line 1, column"),
-            ("code ~ 'x'", "`recipients.where` gives neither true nor false"),
+            ("code ~ 'x'", "the result of `recipients.where` is neither true nor false"),
         ];
         for (expression, reason) in table {
             let told = asked(expression, CELLS).unwrap_err();
@@ -221,7 +222,7 @@ mod tests {
             .map(|problem| format!("{} {}", problem.message, problem.help.as_deref().unwrap_or("")))
             .collect();
         let expected =
-            ["`=` does not compare in `where`", "`AND` is not an operator", "write `!= ''`", "`code | int > 100`"];
+            ["`=` is not a comparison in `where`", "`AND` is not an operator", "write `!= ''`", "`code | int > 100`"];
         for (told, expected) in told.iter().zip(expected) {
             assert!(told.contains(expected), "{told}: no {expected}");
         }
@@ -234,10 +235,10 @@ mod tests {
     fn what_is_wrong_with_an_expression_is_told_at_its_place() {
         let table = [
             ("cod == 'x'", "unknown-variable", 1, "did you mean `code`?"),
-            ("code == 'x' and zzzzz", "unknown-variable", 17, "known here"),
+            ("code == 'x' and zzzzz", "unknown-variable", 17, "the available names"),
             ("code == ", "text-syntax", 9, ""),
             ("{{ code == 'x' }}", "text-syntax", 1, ""),
-            ("code == 'x' }}{{ 'y'", "text-syntax", 1, "without braces"),
+            ("code == 'x' }}{{ 'y'", "text-syntax", 1, "remove the braces"),
             ("code", "condition", 1, "code == \"yes\""),
             ("shop == 'x' or not Note", "condition", 20, "Note != \"\""),
             ("code == true", "condition", 1, "code == \"true\""),

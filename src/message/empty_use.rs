@@ -84,7 +84,7 @@ impl Messages {
         tera.register_filter(STRIP, |value: &Value, _: Kwargs, _: &State| stripped(value));
         let read = tera.add_raw_templates(sources);
         if let Err(error) = &read {
-            tracing::debug!("empty cells of these texts cannot be followed: {error}");
+            tracing::debug!("cannot trace empty cells in these templates: {error}");
         }
         let tera = (read.is_ok() && uses.len() <= MAX_USES).then_some(tera);
         let columns = uses.iter().map(|of| of.column).collect();

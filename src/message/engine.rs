@@ -23,11 +23,11 @@ const MAX_DEPTH: usize = 16;
 
 /// The beginnings of our own messages, which people see unchanged.
 pub(super) const OWN_MESSAGES: [&str; 5] = [
-    "its loops run too long",
-    "a value grows over",
+    "the loops take too many steps",
+    "a value becomes longer than",
     "a list has more than",
-    "`range` goes from",
-    "there is no language",
+    "`range` cannot count",
+    "unknown language",
 ];
 
 /// The function that `meter` calls in each round of a loop, and the filter on each value that is set.
@@ -156,12 +156,12 @@ fn spend(steps: usize) -> TeraResult<()> {
             STEPS.set(left);
             Ok(())
         }
-        None => Err(Error::message("its loops run too long; let them go over fewer items")),
+        None => Err(Error::message("the loops take too many steps; use lists with fewer items")),
     }
 }
 
 fn too_long() -> Error {
-    Error::message(format!("a value grows over {MAX_BYTES} bytes"))
+    Error::message(format!("a value becomes longer than {MAX_BYTES} bytes"))
 }
 
 /// The value itself, if it is small enough to be built upon.
@@ -230,7 +230,7 @@ fn range(kwargs: Kwargs, _: &State) -> TeraResult<Vec<i64>> {
     let step: i64 = kwargs.get("step_by")?.unwrap_or(1);
     let stride = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX);
     if stride == 0 || (start > end && step > 0) {
-        return Err(Error::message("`range` goes from `start` to `end` in steps of `step_by`, and cannot with these"));
+        return Err(Error::message("`range` cannot count from `start` to `end` in steps of `step_by`"));
     }
     let numbers: Vec<i64> = match step > 0 {
         true => (start..end).step_by(stride).take(MAX_ITEMS + 1).collect(),

@@ -44,7 +44,7 @@ pub(super) fn explain(
 ) -> (Failure, Range<usize>) {
     let message = match kind {
         ErrorKind::Io(_) => {
-            return (Failure::alone(format!("the text becomes longer than {MAX_BYTES} bytes")), span);
+            return (Failure::alone(format!("the message becomes longer than {MAX_BYTES} bytes")), span);
         }
         ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report) => report.message().to_owned(),
         other => other.to_string(),
@@ -69,7 +69,7 @@ fn kind(theirs: &str) -> &'static str {
         "array" | "&[Value]" | "Vec<Value>" => "a list",
         "map/struct" | "Map" => "a map",
         "undefined" | "none" => "nothing",
-        _ => "a value of another kind",
+        _ => "a value of another type",
     }
 }
 
@@ -103,13 +103,13 @@ impl<'s> Spot<'s> {
                 let Subject { title, .. } = self.subject();
                 Failure::new(
                     format!("a loop over keys and values needs a map, but {title} is {}", kind(first)),
-                    "name one variable, as in `{% for item in items %}`",
+                    "use one variable, as in `{% for item in items %}`",
                 )
             }
             _ if starts("`in` cannot be used") => {
                 let container = message.split("type `").nth(1).and_then(|rest| rest.split('`').next()).unwrap_or("");
                 Failure::new(
-                    format!("`in` searches a list or a text, but {} is {}", self.subject().title, kind(container)),
+                    format!("`in` searches in a list or in text, but {} is {}", self.subject().title, kind(container)),
                     "write a list after `in`, as in `city in [\"Kyiv\", \"Lviv\"]`",
                 )
             }
@@ -124,48 +124,49 @@ impl<'s> Spot<'s> {
             }
             _ if starts("Array index must be") || starts("String index must be") || starts("Slice ") => Failure::new(
                 format!(
-                    "`{}` is {}, but a position in a list or a text must be a whole number",
+                    "`{}` is {}, but a position in a list or text must be a whole number",
                     self.written(),
                     kind(first)
                 ),
                 format!("write `{} | int`; the first position is 0", self.written()),
             ),
             _ if starts("Slicing can only") => Failure::new(
-                format!("`[…]` takes parts of a list or a text, but {} is {}", self.subject().title, kind(first)),
+                format!("`[…]` selects parts of a list or text, but {} is {}", self.subject().title, kind(first)),
                 format!("write `({} | str)[…]`", self.written()),
             ),
             _ if starts("Slicing step") => {
-                Failure::new("the third number between `[` and `]` is 0", "write another step")
+                Failure::new("the step, which is the third number between `[` and `]`, is 0", "use a different step")
             }
             _ if message.contains(" has no length") || message.contains(" cannot be reversed") => Failure::new(
-                format!("the filter `{}` needs a text or a list", self.own_filter.unwrap_or("length")),
-                format!("write `{} | str` before it", self.subject().written),
+                format!("the filter `{}` needs text or a list", self.own_filter.unwrap_or("length")),
+                format!("add `{} | str` before it", self.subject().written),
             ),
             _ if message.contains("is a float; cannot") => Failure::new(
-                format!("{} has a fraction, but the test needs a whole number", self.subject().title),
+                format!("{} has decimal places, but the test needs a whole number", self.subject().title),
                 format!("write `{} | round`", self.subject().written),
             ),
             _ if starts("Map does not have a key") => {
-                Failure::new("the map does not have the key that this row needs", "write `get(key=…, default=\"…\")`")
+                Failure::new("the map does not have the key for this row", "write `get(key=…, default=\"…\")`")
             }
-            _ if starts("Map keys must be") || starts("Not a valid key") => Failure::new(
-                "a list or a fraction cannot be the key of a map",
-                "use a text or a whole number as the key",
-            ),
+            _ if starts("Map keys must be") || starts("Not a valid key") => {
+                Failure::new("a list or a decimal number cannot be a map key", "use text or a whole number as the key")
+            }
             _ if starts("Cannot sort") => Failure::new(
-                "a list with texts and numbers cannot be sorted",
-                "make all its items texts, or all numbers",
+                "a list that mixes text and numbers cannot be sorted",
+                "convert all items to text, or all of them to numbers",
             ),
             _ if message.contains("does not have an attribute") => Failure::new(
-                format!("an item of the list lacks the attribute that `{}` names", self.own_filter.unwrap_or("sort")),
-                "remove `attribute`, or name one that each item has",
+                format!(
+                    "an item of the list does not have the attribute that `{}` needs",
+                    self.own_filter.unwrap_or("sort")
+                ),
+                "remove `attribute`, or use an attribute that every item has",
             ),
-            _ if starts("Invalid argument for `method`") => Failure::new(
-                "`round` does not know this `method`",
-                "write `\"ceil\"` or `\"floor\"`, or leave `method` out",
-            ),
+            _ if starts("Invalid argument for `method`") => {
+                Failure::new("unknown `method` for `round`", "write `\"ceil\"` or `\"floor\"`, or remove `method`")
+            }
             _ if starts("int filter `base`") => {
-                Failure::new("the `base` of `int` is a number from 2 to 36", "remove `base`")
+                Failure::new("the `base` of `int` must be a number from 2 to 36", "remove `base`")
             }
             _ if starts("Unable to perform")
                 || starts("Operand ")
@@ -173,15 +174,15 @@ impl<'s> Spot<'s> {
                 || starts("Cannot negate ")
                 || starts("Number `") =>
             {
-                Failure::new("a result is too large for a number", "check the numbers in the row")
+                Failure::new("the result of a calculation is too large", "check the numbers in the row")
             }
             _ if starts("Value `") && message.contains("is not a container") => Failure::new(
-                format!("{} is a number, but `containing` searches a text or a list", self.subject().title),
+                format!("{} is a number, but `containing` searches in text or in a list", self.subject().title),
                 format!("write `{} | str is containing(pat=…)`", self.subject().written),
             ),
             _ if starts("Value `") => Failure::new(
                 format!("a number for `{}` is negative or too large", self.own_filter.unwrap_or("the filter")),
-                "write a smaller number that is not negative",
+                "write a smaller, non-negative number",
             ),
             _ if starts("super() called") || starts("Tried to use super()") => {
                 Failure::new("`super()` has no parent block", "remove `super()`")
@@ -191,8 +192,8 @@ impl<'s> Spot<'s> {
                 Failure::alone(message.trim_end_matches('.'))
             }
             _ => Failure::new(
-                "this part of the text fails with the values of the row",
-                "check the cells of the columns that it uses",
+                "this part of the template fails with the values of the row",
+                "check the cells in the columns that it uses",
             ),
         }
     }
@@ -201,7 +202,7 @@ impl<'s> Spot<'s> {
         let Some((left, operator, right)) = self.sides(&["<", ">", "<=", ">="]) else {
             return Failure::new(
                 format!("{} and {} cannot be compared", kind(left_kind), kind(right_kind)),
-                "compare values of the same kind; `| int` turns a cell into a whole number",
+                "compare values of the same type; `| int` converts a cell to a whole number",
             );
         };
         let (text, other) = match (left_kind, right_kind) {
@@ -215,7 +216,7 @@ impl<'s> Spot<'s> {
                         kind(left_kind),
                         kind(right_kind)
                     ),
-                    "compare values of the same kind; `| int` turns a cell into a whole number",
+                    "compare values of the same type; `| int` converts a cell to a whole number",
                 );
             }
         };
@@ -232,7 +233,7 @@ impl<'s> Spot<'s> {
             false => (left.written().to_owned(), right.as_number(other)),
         };
         Failure::new(
-            format!("{} is text and is compared with a number", text.subject().title),
+            format!("{} is text but is compared with a number", text.subject().title),
             format!("write `{first} {operator} {second}`"),
         )
     }
@@ -245,12 +246,12 @@ impl<'s> Spot<'s> {
                 format!("{title} is text, but arithmetic needs numbers"),
                 match self.inner() {
                     [Token { kind: Kind::Text(_), .. }] => format!("write `{}`", self.as_number("")),
-                    _ => format!("write `{0} | int`, or `{0} | float` for numbers with a fraction", self.written()),
+                    _ => format!("write `{0} | int`, or `{0} | float` for decimal numbers", self.written()),
                 },
             ),
             other => Failure::new(
                 format!("{title} is {}, but arithmetic needs numbers", kind(other)),
-                "calculate with numbers, such as `price | float`",
+                "calculate with numbers, as in `price | float`",
             ),
         }
     }
@@ -259,7 +260,10 @@ impl<'s> Spot<'s> {
         let found = message.split("found ").nth(1).unwrap_or("");
         let [left_kind, right_kind] = quoted(found);
         let Some((left, _, right)) = self.sides(&["+"]) else {
-            return Failure::new("`+` adds numbers", "write `~` to join texts, and `| int` for numbers");
+            return Failure::new(
+                "`+` adds numbers, but does not join text",
+                "use `~` to join text, and `| int` for numbers",
+            );
         };
         let text = if is_number(left_kind) { &right } else { &left };
         let of = if is_number(left_kind) { right_kind } else { left_kind };
@@ -271,14 +275,14 @@ impl<'s> Spot<'s> {
             format!("{} + {}", number(&left, left_kind, right.written()), number(&right, right_kind, left.written()));
         Failure::new(
             format!("`+` adds numbers, but {} is {}", text.subject().title, kind(of)),
-            format!("write `{added}` to add numbers, or `{} ~ {}` to join texts", left.written(), right.written()),
+            format!("write `{added}` to add numbers, or `{} ~ {}` to join text", left.written(), right.written()),
         )
     }
 
     fn division(&self) -> Failure {
         let divisor = self.written();
         Failure::new(
-            format!("`{divisor}` is 0, and division by 0 is impossible"),
+            format!("division by zero: `{divisor}` is 0"),
             format!("put the division between `{{% if {divisor} != 0 %}}` and `{{% endif %}}`"),
         )
     }
@@ -299,7 +303,7 @@ impl<'s> Spot<'s> {
             "usize" | "i32" | "u32" | "i64" | "i128" | "bool" => {
                 return Failure::new(
                     format!("an argument of the {what} `{name}` is {}, but must be {}", kind(found), kind(expected)),
-                    "write numbers without quotes, as in `truncate(length=20)`",
+                    "remove the quotes around numbers, as in `truncate(length=20)`",
                 );
             }
             _ if matches!(found, "undefined" | "none") => return self.undefined(""),
@@ -364,11 +368,11 @@ impl<'s> Spot<'s> {
         let looks_up = key.split_once('[').is_some_and(|(_, key)| key.trim().parse::<i64>().is_err());
         if looks_up && !written.starts_with("recipient") {
             return Failure::new(
-                format!("`{key}]` has no value: the table has no row for this key"),
+                format!("`{key}]` has no value because the table has no row for this key"),
                 "add the row to the table",
             );
         }
-        let why = if key.contains('[') && !looks_up { ": the list has fewer items" } else { "" };
+        let why = if key.contains('[') && !looks_up { "; the list has fewer items" } else { "" };
         Failure::new(
             format!("`{written}` has no value in this row{why}"),
             format!("write `{written} | default(value=\"…\")`, or test for it with `{{% if {written} is defined %}}`"),

@@ -129,16 +129,16 @@ impl<'j> Judge<'j> {
         let local = |name: &str| scopes.iter().any(|scope| scope.contains(name));
         match what {
             What::Use(Use { name, .. }) | What::Ask(name) | What::Define { name, .. } if name.starts_with("__") => {
-                let help = Some("names that begin with `__` are the template engine's own".to_owned());
+                let help = Some("names that start with `__` are reserved for the template engine".to_owned());
                 Some(Complaint::new(&rules::UNKNOWN_VARIABLE, format!("`{name}` cannot be used"), help))
             }
             What::Use(Use { name, .. }) if local(name) => None,
             What::Key { .. } | What::AnyKey if local("recipient") => None,
             What::Use(Use { name, .. }) if name == "recipient" && self.reach == Reach::Recipient => {
-                let help = Some("name one column: `recipient[\"Header\"]`".to_owned());
+                let help = Some("select a column: `recipient[\"Header\"]`".to_owned());
                 Some(Complaint::new(
                     &rules::WHOLE_RECIPIENT,
-                    "`recipient` is the whole row, and a message would show all of it".to_owned(),
+                    "`recipient` is the whole row, so the message would show every cell".to_owned(),
                     help,
                 ))
             }
@@ -146,10 +146,10 @@ impl<'j> Judge<'j> {
                 self.looked_up(name, lookup.as_ref())
             }
             What::Use(Use { name, dotted: true, .. }) if !self.names.meanings(name, self.reach).is_empty() => {
-                let help = Some("leave out the dot and what follows it".to_owned());
+                let help = Some("remove the dot and the part after it".to_owned());
                 Some(Complaint::new(
                     &rules::UNKNOWN_VARIABLE,
-                    format!("`{name}` is a text and has no parts after a dot"),
+                    format!("`{name}` is text, so a dot cannot follow it"),
                     help,
                 ))
             }
@@ -166,10 +166,10 @@ impl<'j> Judge<'j> {
             What::Include(name)
                 if self.library.loaded.get(name).is_some_and(|text| text.outline.parent().is_some()) =>
             {
-                let help = Some("include the parent, or extend it from here".to_owned());
+                let help = Some("include the parent template, or extend it here".to_owned());
                 Some(Complaint::new(
                     &rules::UNSUPPORTED,
-                    format!("`{name}` extends another text, and such a text cannot be included"),
+                    format!("`{name}` extends another template, so it cannot be included"),
                     help,
                 ))
             }
@@ -196,8 +196,8 @@ impl<'j> Judge<'j> {
             // Told once, at the var.
             meanings if meanings.iter().any(|meaning| matches!(meaning, Meaning::Var(_))) => None,
             [_, ..] => {
-                let help = Some("give the column another name under `columns:`".to_owned());
-                Some(Complaint::new(&rules::NAME_CLASH, format!("`{name}` means more than one thing here"), help))
+                let help = Some("give the column another name under `columns`".to_owned());
+                Some(Complaint::new(&rules::NAME_CLASH, format!("`{name}` is ambiguous here"), help))
             }
         }
     }
@@ -210,28 +210,28 @@ impl<'j> Judge<'j> {
         let new = |message: String, help: String| Some(Complaint::new(&rules::DATA_LOOKUP, message, Some(help)));
         let columns = || table.columns.iter().map(String::as_str);
         let written = format!(
-            "write `{name}[COLUMN].{}`, with the column of the list that says which row",
+            "write `{name}[COLUMN].{}`, where COLUMN is the list's column that selects the row",
             columns().next_back().unwrap_or("column")
         );
         match lookup {
-            None => new(format!("`{name}` is a table, and a message would show all of it"), written),
+            None => new(format!("`{name}` is a whole table, so the message would show every row"), written),
             Some(Lookup { column: None, optional: false, .. }) => new(
                 format!("`{name}[…]` is a whole row of the table"),
-                format!("{written}; it has {}", list_all(columns())),
+                format!("{written}; the columns are {}", list_all(columns())),
             ),
             Some(Lookup { column: Some(column), .. }) if columns().all(|known| known != column) => {
                 let help = match did_you_mean(column, columns()) {
                     Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("it has {}", list_all(columns())),
+                    None => format!("the columns are {}", list_all(columns())),
                 };
                 new(format!("the table `{name}` has no column `{column}`"), help)
             }
             Some(Lookup { key: Some(key), optional: false, .. }) if !table.rows.contains_key(key) => {
                 let help = match did_you_mean(key, table.rows.keys().map(String::as_str)) {
                     Some(meant) => format!("did you mean `{meant}`?"),
-                    None => "add a row to the table, or name another".to_owned(),
+                    None => "add a row to the table, or use another key".to_owned(),
                 };
-                new(format!("no row of the table `{name}` has `{key}`"), help)
+                new(format!("the table `{name}` has no row `{key}`"), help)
             }
             Some(_) => None,
         }
@@ -248,11 +248,9 @@ impl<'j> Judge<'j> {
                 self.needs.headers.insert(*column);
                 None
             }
-            [_, ..] => Some(Complaint::new(
-                &rules::NAME_CLASH,
-                format!("more than one column has the header `{header}`"),
-                None,
-            )),
+            [_, ..] => {
+                Some(Complaint::new(&rules::NAME_CLASH, format!("several columns have the header `{header}`"), None))
+            }
         }
     }
 }
@@ -264,15 +262,17 @@ pub(super) fn wrong_vars(names: &Names, reach: Reach) -> Vec<TextProblem> {
         let meanings = names.meanings(name, reach);
         if let Some(other) = meanings.iter().find(|meaning| !matches!(meaning, Meaning::Var(_))) {
             let other = match other {
-                Meaning::Ours => "a name that every text has",
+                Meaning::Ours => "a built-in value",
                 Meaning::Table(_) => "a table",
                 Meaning::Column(_) | Meaning::Var(_) => "a column",
             };
-            let help = "give the var another name, or the column under `columns:`".to_owned();
-            return Some(new(&rules::NAME_CLASH, format!("the var `{name}` is {other} too")).help(help));
+            let help = "rename the constant, or rename the column under `columns`".to_owned();
+            return Some(
+                new(&rules::NAME_CLASH, format!("`{name}` is the name of a constant and also of {other}")).help(help),
+            );
         }
         (value.len() > MAX_BYTES)
-            .then(|| new(&rules::TEXT_TOO_LONG, format!("the var `{name}` is longer than {MAX_BYTES} bytes")))
+            .then(|| new(&rules::TEXT_TOO_LONG, format!("the constant `{name}` is longer than {MAX_BYTES} bytes")))
     };
     names.vars.iter().filter_map(problem).collect()
 }
@@ -285,8 +285,8 @@ fn is_compared(source: &str, span: &Range<usize>) -> bool {
 
 /// The remedy for an unknown name in a comparison; `help` names similar names.
 fn in_quotes(name: &str, help: String) -> String {
-    let quotes = format!("write `'{name}'`, in quotes, if the text `{name}` is meant");
-    if help.starts_with("known here") { format!("{quotes}; {help}") } else { format!("{help} Or {quotes}") }
+    let quotes = format!("for the text `{name}`, write `'{name}'` in quotes");
+    if help.starts_with("the available names") { format!("{quotes}; {help}") } else { format!("{help} Or {quotes}") }
 }
 
 fn asked_name(event: &Event) -> Option<&str> {

@@ -34,7 +34,8 @@ const MAX_REPEATED: usize = 8 << 20;
 /// The name of the current-day function in other languages.
 const CLOCKS: [&str; 9] =
     ["now", "date", "today", "curdate", "current_date", "current_timestamp", "getdate", "datetime", "time"];
-const OF_TODAY: &str = "write `{{ today }}` for the day of the run, or `{{ today | date }}` for the day in words";
+const OF_TODAY: &str = "for the day of the run, write `{{ today }}`, or write `{{ today | date }}` for a date in \
+    words";
 
 /// Finds a text by the name in `include` or `extends`, or says why it cannot.
 pub(super) type Load<'l> = dyn FnMut(&str) -> Result<String, String> + 'l;
@@ -107,7 +108,7 @@ impl<'l> Library<'l> {
         }
         let steps = self.steps(&outline, outline.tokens, text.source.len(), 0..outline.events.len());
         if steps > MAX_STEPS {
-            let message = "the text has too many tags, with all that it includes".to_owned();
+            let message = "the template and the templates that it includes have too many tags".to_owned();
             self.problems.push(TextProblem::new(&text.name, &text.source, 0..0, &rules::TEXT_TOO_LONG, message));
         }
         self.problems.extend(self.unknown_blocks(text, &outline));
@@ -119,7 +120,7 @@ impl<'l> Library<'l> {
             let way = chain.iter().map(|open| format!("`{open}`")).collect::<Vec<_>>().join(", then ");
             return Err(Unavailable::new(
                 &rules::INCLUDE_CYCLE,
-                format!("`{name}` is included in itself: {way}, then `{name}`"),
+                format!("`{name}` includes itself: {way}, then `{name}`"),
             ));
         }
         if self.loaded.contains_key(name) {
@@ -128,14 +129,17 @@ impl<'l> Library<'l> {
         if name.chars().any(char::is_control) {
             return Err(Unavailable::new(
                 &rules::MISSING_INCLUDE,
-                "the name of an included text has a control character".to_owned(),
+                "the name of an included template contains a control character".to_owned(),
             ));
         }
         if self.loaded.len() + chain.len() >= MAX_LOADED {
-            return Err(Unavailable::new(&rules::TEXT_TOO_LONG, format!("more than {MAX_LOADED} texts are included")));
+            return Err(Unavailable::new(
+                &rules::TEXT_TOO_LONG,
+                format!("more than {MAX_LOADED} templates are included"),
+            ));
         }
         let source = (self.load)(name)
-            .map_err(|why| Unavailable::new(&rules::MISSING_INCLUDE, format!("`{name}` cannot be included: {why}")))?;
+            .map_err(|why| Unavailable::new(&rules::MISSING_INCLUDE, format!("cannot include `{name}`: {why}")))?;
         chain.push(name.to_owned());
         let analysis = self.read_within(&Text { name: name.to_owned(), source }, chain);
         chain.pop();
@@ -163,7 +167,7 @@ impl<'l> Library<'l> {
         }
         let unknown = |event: &Event| match &event.what {
             What::Block { name, outermost: true } if !known.contains(name) => {
-                let message = format!("no text that this one extends has a block `{name}`");
+                let message = format!("none of the parent templates has a block `{name}`");
                 let help =
                     did_you_mean(name, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
                 Some(
@@ -191,19 +195,20 @@ fn read_alone(text: &Text, names: &Names) -> Result<Outline, Vec<TextProblem>> {
 /// The outline of a source that tera can read without exhausting the machine, or how it is too long.
 fn outline_within_bounds(source: &str) -> Result<Outline, String> {
     if source.len() > MAX_SOURCE {
-        return Err(format!("the text has {} bytes; at most {MAX_SOURCE} are read", source.len()));
+        return Err(format!("the template has {} bytes, but the limit is {MAX_SOURCE}", source.len()));
     }
     let outline = Outline::of(&tokens(source));
     if outline.elifs > MAX_ELIFS || outline.block_depth > MAX_BLOCK_DEPTH {
         return Err(format!(
-            "the text has more than {MAX_ELIFS} `elif`, or more than {MAX_BLOCK_DEPTH} blocks in each other"
+            "the template has more than {MAX_ELIFS} `elif` tags, or more than {MAX_BLOCK_DEPTH} \
+            levels of nested blocks"
         ));
     }
     let named = |event: &&Event| {
         matches!(event.what, What::Include(_) | What::Extends(_) | What::Filter(_) | What::Test(_) | What::Function(_))
     };
     if outline.events.iter().filter(named).count() * source.len() > MAX_REPEATED {
-        return Err(format!("the text has too many tags for its {} bytes", source.len()));
+        return Err(format!("the template has too many tags for its size of {} bytes", source.len()));
     }
     Ok(outline)
 }
@@ -260,17 +265,17 @@ fn unsupported(text: &Text, event: &Event) -> Option<TextProblem> {
         let help = match did_you_mean(name, known.iter().copied()).or(longer) {
             _ if is_clock => OF_TODAY.to_owned(),
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are {}", known.join(", ")),
+            None => format!("known names are {}", known.join(", ")),
         };
         Some(problem(rule, format!("unknown {kind} `{name}`")).help(help))
     };
     match &event.what {
         What::Filter(name) if WEB_FILTERS.contains(&name.as_str()) => {
-            let help = "leave it out; nothing is escaped in a message".to_owned();
+            let help = "remove it; messages need no escaping".to_owned();
             Some(
                 problem(
                     &rules::UNKNOWN_FILTER,
-                    format!("the filter `{name}` is for web pages, and a message is plain text"),
+                    format!("the filter `{name}` is for web pages, but a message is plain text"),
                 )
                 .help(help),
             )
@@ -284,11 +289,11 @@ fn unsupported(text: &Text, event: &Event) -> Option<TextProblem> {
         }
         What::StraySuper => Some(problem(
             &rules::UNKNOWN_FUNCTION,
-            "`super()` gives a parent's block and stands only in a block".to_owned(),
+            "`super()` can be used only in a block, where it inserts the parent's block".to_owned(),
         )),
         What::Unsupported(what) => {
-            let help = "write it with `for`, `if`, `set` or `include`".to_owned();
-            Some(problem(&rules::UNSUPPORTED, format!("messages do not have {what}")).help(help))
+            let help = "use `for`, `if`, `set` or `include` instead".to_owned();
+            Some(problem(&rules::UNSUPPORTED, format!("templates do not support {what}")).help(help))
         }
         _ => None,
     }

@@ -7,8 +7,9 @@
 //! The way of a text: `lex` reads its tags, `outline` what it uses, `library` brings in what it
 //! includes, `judge` compares that with the names there are, `meter` puts the limits of `engine`
 //! into its source, and `render` has tera fill it, or `segments` where it is words and names alone. `empty_use` finds the
-//! empty cells that a message shows. Nothing here opens a file, reads a clock or the environment, or escapes anything.
+//! empty cells that a message shows, `branches` the conditions that chose its words. Nothing here opens a file, reads a clock or the environment, or escapes anything.
 
+mod branches;
 mod cells;
 mod compile;
 mod condition;
@@ -43,6 +44,7 @@ mod table;
 mod unclosed;
 mod words;
 
+pub use branches::BranchFinder;
 pub use compile::{compile, render_constant};
 pub use condition::{Condition, Sieve, compile_condition};
 pub use empty_use::{EmptyPlace, EmptyUse, EmptyUseFinder};

@@ -92,22 +92,23 @@ impl Names {
         }
         let header = |header: &&String| !is_variable(header) && simplified(header) == simplified(typed);
         if let Some(header) = self.headers.iter().find(header) {
-            return format!("this header is no plain name; write `{}`", indexed(header));
+            return format!("this header is not a plain name, so write `{}`", indexed(header));
         }
         match did_you_mean(typed, known.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
-            None => format!("known here are {}", shortened(&known)),
+            None => format!("the available names are {}", shortened(&known)),
         }
     }
 
     fn help_for_constant(&self, typed: &str) -> String {
         if self.names.iter().any(|name| name == typed) || OF_ROW.contains(&typed) {
-            return "this text is the same for all recipients; it sees only `vars`, `campaign` and `today`".to_owned();
+            return "this value is the same for all recipients, so it can use only `vars`, `campaign` and `today`"
+                .to_owned();
         }
         let known: Vec<&str> = self.vars.iter().map(|(name, _)| name.as_str()).chain(OF_CAMPAIGN).collect();
         match did_you_mean(typed, known.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
-            None => format!("known here are {}", shortened(&known)),
+            None => format!("the available names are {}", shortened(&known)),
         }
     }
 
@@ -115,7 +116,7 @@ impl Names {
     pub(super) fn help_for_header(&self, typed: &str) -> String {
         if let Some(index) = self.names.iter().position(|name| name == typed) {
             let header = self.headers.get(index).map_or(typed, String::as_str);
-            return format!("write `{typed}`, or `{}` after the header in the file", indexed(header));
+            return format!("write `{typed}`, or write `{}` to use the header from the file", indexed(header));
         }
         match did_you_mean(typed, self.headers.iter().map(String::as_str)) {
             Some(header) => format!("did you mean `{}`?", indexed(header)),
@@ -129,7 +130,7 @@ impl Names {
     /// The header that stands between braces as if it were a name, and how to write it.
     pub(super) fn help_for_inner(&self, inner: &str) -> Option<String> {
         let header = self.headers.iter().find(|header| *header == inner)?;
-        Some(format!("this header is no plain name; write `{{{{ {} }}}}`", indexed(header)))
+        Some(format!("this header is not a plain name, so write `{{{{ {} }}}}`", indexed(header)))
     }
 
     fn bare_names(&self) -> Vec<&str> {
@@ -212,11 +213,11 @@ mod tests {
         let table = [
             (names.help_for_name("frist", Reach::Recipient), "did you mean `first`?"),
             (names.help_for_name("first_name", Reach::Recipient), "write `recipient[\"First name\"]`"),
-            (names.help_for_name("zzzzz", Reach::Recipient), "known here are `phone`, `first`,"),
+            (names.help_for_name("zzzzz", Reach::Recipient), "the available names are `phone`, `first`,"),
             (names.help_for_name("first", Reach::Campaign), "the same for all recipients"),
             (names.help_for_name("shpo", Reach::Campaign), "did you mean `shop`?"),
             (names.help_for_header("Frist name"), "did you mean `recipient[\"First name\"]`?"),
-            (names.help_for_header("first"), "write `first`, or `recipient[\"Ім'я\"]`"),
+            (names.help_for_header("first"), "write `first`, or write `recipient[\"Ім'я\"]`"),
             (names.help_for_header("zzzzz"), "the headers are `phone`, `First name`"),
         ];
         for (help, expected) in table {

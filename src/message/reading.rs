@@ -103,7 +103,7 @@ pub(super) fn simple_questions(condition: &[Token<'_>], source: &str) -> Vec<Que
 /// The remedy for a name that is compared with a number; `written` is the correct comparison.
 #[must_use]
 pub fn remedy_of_number(name: &str, written: &str) -> String {
-    format!("write `{written}`, or `{name} != '' and {written}` if some of its cells are empty")
+    format!("write `{written}`, or `{name} != '' and {written}` if some cells are empty")
 }
 
 /// The comparisons of names with numbers by `<` or `>`: no cell is a number, so each of them fails.

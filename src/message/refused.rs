@@ -28,15 +28,15 @@ fn help(limit: TextLimit, text: &str) -> Option<String> {
         TextLimit::NotEmpty => None,
         TextLimit::AtMost(_) => Some("shorten it".to_owned()),
         TextLimit::Parts => Some("shorten it, or raise `max_parts`, which costs more".to_owned()),
-        TextLimit::AlphaName => Some("write the sender name that was registered for you, letter by letter".to_owned()),
+        TextLimit::AlphaName => Some("write your registered sender name exactly".to_owned()),
         TextLimit::WebAddress | TextLimit::Image(_) if bare => {
             Some(format!("write `https://{}`", text.trim_start_matches('/')))
         }
         TextLimit::WebAddress | TextLimit::Image(_) => {
-            Some("write the whole address, such as `https://shop.example/sale`".to_owned())
+            Some("write the whole URL, such as `https://shop.example/sale`".to_owned())
         }
-        TextLimit::Digits { .. } => Some("write the code alone, such as `{{ code }}`".to_owned()),
-        TextLimit::OneOf(_) => Some("write one of these".to_owned()),
+        TextLimit::Digits { .. } => Some("write only the code, such as `{{ code }}`".to_owned()),
+        TextLimit::OneOf(_) => Some("write one of these values".to_owned()),
     }
 }
 

@@ -20,7 +20,10 @@ fn language(kwargs: &Kwargs, state: &State) -> TeraResult<Language> {
     let named: Option<&str> = kwargs.get("language")?;
     match named {
         Some(code) => Language::from_code(code).ok_or_else(|| {
-            Error::message(format!("there is no language `{code}` here, only {}", Language::CODES.join(", ")))
+            Error::message(format!(
+                "unknown language `{code}`; the supported languages are {}",
+                Language::CODES.join(", ")
+            ))
         }),
         None => {
             let code: Option<String> = state.get(LANGUAGE)?;

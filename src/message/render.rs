@@ -34,19 +34,19 @@ pub enum Invalid {
     #[error("{} (`{}`, line {}, column {})", .0.message, .0.text, .0.line, .0.column)]
     Fails(Box<TextProblem>),
     /// A message would be longer than any channel takes.
-    #[error("`{text}` becomes longer than {MAX_BYTES} bytes, more than any channel takes")]
+    #[error("`{text}` is longer than {MAX_BYTES} bytes, which is too long for every channel")]
     TooLong {
         /// The text's name.
         text: String,
     },
     /// A cell is longer than any message.
-    #[error("the cell of `{column}` is longer than {MAX_BYTES} bytes, more than any channel takes")]
+    #[error("the cell of `{column}` is longer than {MAX_BYTES} bytes, which is too long for every channel")]
     CellTooLong {
         /// The column's template name or header.
         column: String,
     },
     /// A condition gives something else than true or false.
-    #[error("`{text}` gives neither true nor false")]
+    #[error("the result of `{text}` is neither true nor false")]
     NoAnswer {
         /// The condition's name.
         text: String,

@@ -164,10 +164,10 @@ impl<'s> Reader<'s> {
                 '\u{a0}' => "no-break space",
                 '\u{202f}' => "narrow no-break space",
                 '\u{200b}' => "zero-width space",
-                _ => "special space",
+                _ => "non-standard space",
             };
             let message = format!("a {title} (U+{:04X}) is not allowed in a tag", u32::from(blank));
-            let help = "replace it with a plain space in each tag".to_owned();
+            let help = "replace it with an ordinary space in each tag".to_owned();
             let instead = if piece.span.len() == blank.len_utf8() && blank == '\u{200b}' { "" } else { " " };
             self.replace(piece.span.clone(), instead, message, help);
         }
@@ -181,8 +181,8 @@ impl<'s> Reader<'s> {
         let quote =
             if inner.contains('"') || "‘’‚".contains(first) && !inner.contains('\'') { '\'' } else { '"' };
         let straight = format!("{quote}{inner}{quote}");
-        let message = format!("`{first}` cannot stand here in a tag");
-        let help = format!("write straight quotes: `{straight}`");
+        let message = format!("`{first}` is not allowed in a tag");
+        let help = format!("use straight quotes: `{straight}`");
         self.replace(piece.span.clone(), &straight, message, help);
     }
 
@@ -205,8 +205,8 @@ impl<'s> Reader<'s> {
             }
         }
         let letters = if cyrillic.len() == 1 { "letter" } else { "letters" };
-        let message = format!("`{written}` has the Cyrillic {letters} {}", cyrillic.join(" and "));
-        let help = format!("write `{latin}`, all in Latin letters");
+        let message = format!("`{written}` contains the Cyrillic {letters} {}", cyrillic.join(" and "));
+        let help = format!("write `{latin}` in Latin letters only");
         self.replace(piece.span.clone(), &latin, message, help);
     }
 
@@ -311,7 +311,7 @@ impl<'s> Reader<'s> {
         let message = format!("`{}` is not an operator", &self.source[span.clone()]);
         let help = match count {
             1 => format!("write `{instead}` in lower case"),
-            _ => format!("write `{instead}`: a cell without text is `''`"),
+            _ => format!("write `{instead}`; an empty cell is `''`"),
         };
         self.replace(span, instead, message, help);
         count
@@ -338,9 +338,9 @@ impl<'s> Reader<'s> {
         let (message, help) = match (written, at.checked_sub(1).and_then(|left| pieces.get(left)), pieces.get(at + 1)) {
             ("=", Some(left), Some(right)) if [left, right].iter().all(|side| side.sort != Sort::Sign) => {
                 let right = self.written(right).replace(['“', '”', '„', '«', '»'], "\"").replace(['‘', '’', '‚'], "'");
-                ("`=` does not compare".to_owned(), format!("write `==`, as in `{} == {right}`", self.written(left)))
+                ("`=` is not a comparison".to_owned(), format!("write `==`, as in `{} == {right}`", self.written(left)))
             }
-            ("=", ..) => ("`=` does not compare".to_owned(), "write `==`".to_owned()),
+            ("=", ..) => ("`=` is not a comparison".to_owned(), "write `==`".to_owned()),
             _ => (format!("`{written}` is not an operator"), format!("write `{instead}`")),
         };
         self.replace(span, &spaced, message, help);

@@ -65,10 +65,11 @@ pub fn load_tables(
     load: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<Vec<(String, Arc<Table>)>, Vec<TextProblem>> {
     let table = |name: &String| {
-        let table = load(&Table::source_name(name))
-            .and_then(|source| Table::from_source(&source).ok_or_else(|| "it is no table".to_owned()));
+        let table = load(&Table::source_name(name)).and_then(|source| {
+            Table::from_source(&source).ok_or_else(|| "its stored copy is not a valid table".to_owned())
+        });
         let problem = |why| {
-            let message = format!("the table `{name}` cannot be used: {why}");
+            let message = format!("cannot use the table `{name}`: {why}");
             TextProblem::new(&format!("data.{name}"), "", 0..0, &rules::DATA_FILE, message)
         };
         table.map(|table| (name.clone(), Arc::new(table))).map_err(problem)
@@ -127,21 +128,24 @@ mod tests {
             assert_eq!(filled(message, "Kyiv").as_deref(), Ok(expected), "{message}");
         }
         let nobody = filled("{{ stores[code].address }}", "Odesa").unwrap_err();
-        assert!(nobody.starts_with("`stores[code]` has no value: the table has no row for this key"), "{nobody}");
+        assert!(
+            nobody.starts_with("`stores[code]` has no value because the table has no row for this key"),
+            "{nobody}"
+        );
         assert!(!nobody.contains("Odesa"), "{nobody}");
     }
 
     #[test]
     fn what_no_table_has_is_told_before_anybody_gets_a_message() {
         for (message, expected) in [
-            ("{{ stores }}", "`stores` is a table, and a message would show all of it"),
-            ("{{ stores | length }}", "`stores` is a table"),
-            ("{{ stores.Kyiv.address }}", "`stores` is a table"),
-            ("{% for s in stores %}x{% endfor %}", "`stores` is a table"),
+            ("{{ stores }}", "`stores` is a whole table, so the message would show every row"),
+            ("{{ stores | length }}", "`stores` is a "),
+            ("{{ stores.Kyiv.address }}", "`stores` is a "),
+            ("{% for s in stores %}x{% endfor %}", "`stores` is a "),
             ("{{ stores[code] }}", "`stores[…]` is a whole row of the table; write `stores[COLUMN].address`"),
             ("{{ stores[code].adress }}", "no column `adress`; did you mean `address`?"),
-            ("{{ stores[code]['phone'] }}", "no column `phone`; it has `city` and `address`"),
-            ("{{ stores['Kyjiv'].address }}", "no row of the table `stores` has `Kyjiv`; did you mean `Kyiv`?"),
+            ("{{ stores[code]['phone'] }}", "no column `phone`; the columns are `city` and `address`"),
+            ("{{ stores['Kyjiv'].address }}", "the table `stores` has no row `Kyjiv`; did you mean `Kyiv`?"),
             ("{{ store[code].address }}", "unknown variable `store`; did you mean `stores`?"),
             ("{{ stores[cod].address }}", "unknown variable `cod`"),
         ] {

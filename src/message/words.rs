@@ -42,29 +42,30 @@ pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (Stri
         UNEXPECTED_END => {
             let Some((opened, closes)) = unclosed(source) else {
                 let help = "close `{{` with `}}`, `{%` with `%}`, and each block with its `{% end… %}`";
-                return ("the text ends before a tag or a block is closed".into(), Some(help.into()));
+                return ("the template ends inside a tag or block".into(), Some(help.into()));
             };
             let help = match closes.as_str() {
                 "{% endif %}" => {
-                    "write `{% endif %}` behind the last words that depend on the condition: what comes after it, everybody gets"
+                    "add `{% endif %}` after the last words that depend on the condition; all recipients get the \
+                     words after it"
                         .to_owned()
                 }
-                _ => format!("write `{closes}` where it ends"),
+                _ => format!("add `{closes}` where the tag or block ends"),
             };
-            (format!("`{opened}` is not closed: `{closes}` is missing"), Some(help))
+            (format!("`{opened}` is not closed; `{closes}` is missing"), Some(help))
         }
         "Unexpected character" => {
             let character = source.get(span.start..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
             let help = match character {
-                '“' | '”' | '„' | '«' | '»' | '‘' | '’' => "write straight quotes, `\"` or `'`",
-                _ => "names have Latin letters, digits and `_`; for other headers write `recipient[\"Header\"]`",
+                '“' | '”' | '„' | '«' | '»' | '‘' | '’' => "use straight quotes, `\"` or `'`",
+                _ => "use Latin letters, digits and `_` in names; for other headers, write `recipient[\"Header\"]`",
             };
-            (format!("`{character}` cannot stand here in a tag"), header.or_else(|| Some(help.into())))
+            (format!("`{character}` is not allowed in a tag"), header.or_else(|| Some(help.into())))
         }
         "Unknown tag" => {
             let help = match did_you_mean(meant, TAGS) {
                 Some(tag) => format!("did you mean `{tag}`?"),
-                None => "to print a value write it between `{{` and `}}`".into(),
+                None => "to print a value, write it between `{{` and `}}`".into(),
             };
             (format!("unknown tag `{meant}`"), Some(help))
         }
@@ -76,9 +77,9 @@ pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (Stri
                 let help = match expected.trim_matches('`') {
                     "}}" => Some("close it with `}}`, as in `{{ first_name }}`".to_owned()),
                     "%}" => Some("close it with `%}`, as in `{% endif %}`".to_owned()),
-                    _ => argument.then(|| "arguments have names, as in `default(value=\"friend\")`".to_owned()),
+                    _ => argument.then(|| "name the arguments, as in `default(value=\"friend\")`".to_owned()),
                 };
-                (format!("`{meant}` cannot stand here; expected {}", quoted(&expected)), header.or(help))
+                (format!("`{meant}` is not allowed here; expected {}", quoted(&expected)), header.or(help))
             }
             None => (lowercase_first(message.trim_end_matches('.')), header),
         },

@@ -88,31 +88,27 @@ impl Default for Metrics {
             registry: Registry::default(),
         };
         registry.register("messages", "Messages of live runs by gateway and state", new.messages.clone());
-        registry.register("runs", "Live runs by what they do", new.runs.clone());
+        registry.register("runs", "Live runs by activity", new.runs.clone());
         registry.register(
             "account_operations",
-            "Operations and questions that took room of an account's rate",
+            "Operations and status questions that used an account's rate limit",
             new.taken.clone(),
         );
         registry.register(
             "account_allowed_per_second",
-            "Operations a second that an account allows now",
+            "Operations per second that an account currently allows",
             new.allowed.clone(),
         );
-        registry.register(
-            "receipts",
-            "Receipts that came to this process, by what became of them",
-            new.receipts.clone(),
-        );
-        registry.register("occurrences", "Occurrences of schedules, by what became of them", new.occurrences.clone());
+        registry.register("receipts", "Receipts that this process received, by result", new.receipts.clone());
+        registry.register("occurrences", "Occurrences of schedules, by result", new.occurrences.clone());
         registry.register(
             "notifications",
-            "Notifications that this process tried, by what became of them",
+            "Notifications that this process tried to deliver, by result",
             new.notifications.clone(),
         );
         registry.register(
             "ledger_commit_seconds",
-            "How long a commit of this process to the ledger took, with the wait for other processes",
+            "Duration of this process's ledger commits, including the wait for other processes",
             new.commits.clone(),
         );
         Self { registry, ..new }

@@ -24,12 +24,12 @@ const PASSED_ON: [&str; 9] = [
 /// Starts the program with what is told, as its arguments say it and as JSON on its standard input, and waits so long.
 pub(super) async fn start(words: &[String], notice: &Notice, all: &[Notice], patience: Duration) -> Result<(), String> {
     let words = words.iter().map(|word| fill_notice(word, notice, all.len())).collect::<Result<Vec<_>, _>>()?;
-    let (program, arguments) = words.split_first().ok_or("there is no program")?;
+    let (program, arguments) = words.split_first().ok_or("the command is empty")?;
     let mut command = Command::new(program);
     command.args(arguments).env_clear().kill_on_drop(true);
     command.envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+    let mut child = command.spawn().map_err(|error| format!("cannot start `{program}`: {error}"))?;
     let told = serde_json::to_vec(all).unwrap_or_default();
     let ended = async {
         if let Some(mut stdin) = child.stdin.take() {
@@ -40,9 +40,9 @@ pub(super) async fn start(words: &[String], notice: &Notice, all: &[Notice], pat
     };
     match tokio::time::timeout(patience, ended).await {
         Ok(Ok(status)) if status.success() => Ok(()),
-        Ok(Ok(status)) => Err(format!("`{program}` ended with {status}")),
-        Ok(Err(error)) => Err(format!("`{program}` cannot be waited for: {error}")),
-        Err(_) => Err(format!("`{program}` did not end within {} s, and was ended", patience.as_secs())),
+        Ok(Ok(status)) => Err(format!("`{program}` failed: {status}")),
+        Ok(Err(error)) => Err(format!("cannot wait for `{program}`: {error}")),
+        Err(_) => Err(format!("`{program}` did not finish within {} s, so it was stopped", patience.as_secs())),
     }
 }
 
@@ -73,9 +73,7 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_fails_is_missing_or_does_not_end_is_told() {
         assert!(started(&["false"], Duration::from_secs(30)).await.is_err());
-        assert!(
-            started(&["/nowhere/at/all"], Duration::from_secs(30)).await.unwrap_err().contains("cannot be started")
-        );
-        assert!(started(&["sleep", "600"], Duration::from_millis(50)).await.unwrap_err().contains("was ended"));
+        assert!(started(&["/nowhere/at/all"], Duration::from_secs(30)).await.unwrap_err().contains("cannot start"));
+        assert!(started(&["sleep", "600"], Duration::from_millis(50)).await.unwrap_err().contains("was stopped"));
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn post(form: &NotifyForm, mut url: Url, notice: &Notice, all: &[Noti
         NotifyForm::Teams => teams(&notice.text),
         NotifyForm::TelegramBot => {
             let chat = take_parameter(&mut url, "chat_id")
-                .ok_or("the address of a Telegram bot has to end with `/sendMessage?chat_id=…`")?;
+                .ok_or("the URL of a Telegram bot must end with `/sendMessage?chat_id=…`")?;
             json!({ "chat_id": chat, "text": notice.text })
         }
         NotifyForm::Json => json!({

@@ -36,7 +36,7 @@ pub fn about_run(
     let doubt = counts.get(State::InDoubt) + counts.get(State::Unresolved);
     let how = match (occasion, &why) {
         (Occasion::Doubt, Some(why)) => format!("stopped with {} in doubt: {why}", plural(doubt, "row")),
-        (Occasion::Doubt, None) => format!("ended with {} in doubt", plural(doubt, "row")),
+        (Occasion::Doubt, None) => format!("finished with {} in doubt", plural(doubt, "row")),
         (_, Some(why)) => format!("stopped: {why}"),
         (_, None) => "finished".to_owned(),
     };
@@ -45,7 +45,7 @@ pub fn about_run(
         campaign: run.campaign.clone(),
         run: Some(run.name()),
         gateway: run.gateway.clone(),
-        text: format!("{} through {} {how} · {}", run.name(), run.gateway, counts_line_in_part(counts, in_part)),
+        text: format!("{} through {}: {how} · {}", run.name(), run.gateway, counts_line_in_part(counts, in_part)),
         rows: run.recipients,
         counts: counts.iter().map(|(state, count)| (state.name().to_owned(), count)).collect(),
         why,
@@ -60,12 +60,12 @@ pub(super) fn together(notices: &[Notice]) -> Option<Notice> {
     if before.is_empty() {
         return Some(Notice { text: shortened(last.text.clone()), ..last.clone() });
     }
-    let mut text = format!("{} campaign messages ({}):", notices.len(), last.occasion.name());
+    let mut text = format!("{} campaign notifications ({}):", notices.len(), last.occasion.name());
     for notice in notices.iter().take(IN_FULL) {
         text += &format!("\n- {}", notice.text);
     }
     if let Some(more) = notices.len().checked_sub(IN_FULL).filter(|more| *more > 0) {
-        text += &format!("\nand {more} more: see `campaign status`");
+        text += &format!("\nand {more} more; see `campaign status`");
     }
     Some(Notice { text: shortened(text), ..last.clone() })
 }
@@ -91,9 +91,9 @@ mod tests {
         let one = together(&[notice("a finished")]).unwrap();
         assert_eq!(one.text, "a finished");
         let three = together(&["a finished", "b finished", "c finished"].map(notice)).unwrap();
-        assert_eq!(three.text, "3 campaign messages (finished):\n- a finished\n- b finished\n- c finished");
+        assert_eq!(three.text, "3 campaign notifications (finished):\n- a finished\n- b finished\n- c finished");
         let many = together(&vec![notice("it finished"); 57]).unwrap();
-        assert!(many.text.ends_with("and 37 more: see `campaign status`"), "{}", many.text);
+        assert!(many.text.ends_with("and 37 more; see `campaign status`"), "{}", many.text);
         assert_eq!(together(&[notice(&"ш".repeat(9_000))]).unwrap().text.chars().count(), LONGEST + 1);
         assert_eq!(together(&[]), None);
     }

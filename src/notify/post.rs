@@ -17,17 +17,17 @@ use crate::http_client;
 const AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
 
 /// Why an address is not posted to.
-const NEAR: &str = "its address is one of this machine or of its own network; say `local: true` if that is meant";
+const NEAR: &str = "the URL is on this machine or its own network; set `local: true` to allow this";
 
 /// The address in a secret; its text is in no error.
 pub(super) fn address(secret: &str, local: bool) -> Result<Url, String> {
-    let url = Url::parse(secret).map_err(|_| "what is kept as its address is none".to_owned())?;
+    let url = Url::parse(secret).map_err(|_| "the configured URL is not valid".to_owned())?;
     match url.scheme() {
         "https" => {}
         "http" if local => {}
-        _ => return Err("its address does not begin with https".to_owned()),
+        _ => return Err("the URL does not start with `https://`".to_owned()),
     }
-    let host = url.host_str().ok_or("its address has no host")?;
+    let host = url.host_str().ok_or("the URL has no host name")?;
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     match bare.parse::<IpAddr>() {
         // An address is not looked up, so nobody else judges it.
@@ -42,11 +42,11 @@ pub(super) async fn send(post: Post, local: bool, patience: Duration) -> Result<
     if !local {
         builder = builder.dns_resolver(Arc::new(PublicNames));
     }
-    let client = builder.build().map_err(|_| "cannot create an HTTP client for it".to_owned())?;
+    let client = builder.build().map_err(|_| "cannot create an HTTP client".to_owned())?;
     let sent = client.post(post.url).header(CONTENT_TYPE, post.media_type).body(post.body).send().await;
     match sent.map_err(|error| words(&error))?.status() {
         status if status.is_success() => Ok(()),
-        status => Err(format!("it answered with status {}", status.as_u16())),
+        status => Err(format!("the receiver responded with status {}", status.as_u16())),
     }
 }
 
@@ -55,9 +55,9 @@ fn words(error: &reqwest::Error) -> String {
     let sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
     match () {
         () if sources.into_iter().any(|source| source.is::<NearAddress>()) => NEAR.to_owned(),
-        () if error.is_timeout() => "it did not answer in time".to_owned(),
-        () if error.is_connect() => "there is no connection to it".to_owned(),
-        () => "the connection to it broke".to_owned(),
+        () if error.is_timeout() => "the receiver did not respond in time".to_owned(),
+        () if error.is_connect() => "cannot connect to the receiver".to_owned(),
+        () => "the connection to the receiver was interrupted".to_owned(),
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct PublicNames;
 
 /// A name means none but addresses of this machine or its network.
 #[derive(Debug, thiserror::Error)]
-#[error("the name means no public address")]
+#[error("the host name has no public address")]
 pub(crate) struct NearAddress;
 
 impl Resolve for PublicNames {

@@ -125,12 +125,15 @@ async fn round(
         for (keys, told) in verdicts(&group, clock(), reason.is_none()) {
             if told == Told::GivenUp {
                 let reason = reason.as_deref().unwrap_or_default();
-                tracing::error!(notifications = keys.len(), "nobody was told, and it is not tried again: {reason}");
+                tracing::error!(
+                    notifications = keys.len(),
+                    "a notification was not delivered and will not be retried: {reason}"
+                );
             }
             ledger.told(keys, told).await?;
         }
         if let Some(reason) = reason {
-            tracing::warn!("a notification was not taken: {reason}");
+            tracing::warn!("cannot deliver a notification: {reason}");
         }
     }
     Ok(())
@@ -155,17 +158,17 @@ fn groups(taken: Vec<Notification>) -> Vec<Vec<Notification>> {
 
 /// Brings what belongs together as one.
 async fn bring(group: &[Notification], patience: Duration) -> Result<(), String> {
-    let unreadable = |error: serde_json::Error| format!("what was kept cannot be read: {error}");
+    let unreadable = |error: serde_json::Error| format!("cannot read the stored notification: {error}");
     let notices: Vec<Notice> =
         group.iter().map(|one| serde_json::from_str(&one.what.notice)).collect::<Result<_, _>>().map_err(unreadable)?;
-    let first = group.first().ok_or("there is nothing to tell")?;
-    let notice = together(&notices).ok_or("there is nothing to tell")?;
+    let first = group.first().ok_or("there is no notification to send")?;
+    let notice = together(&notices).ok_or("there is no notification to send")?;
     match serde_json::from_str(&first.what.way).map_err(unreadable)? {
         NotifyWay::Command(words) => command::start(&words, &notice, &notices, patience).await,
         NotifyWay::Post { url, form, local } => {
             use secrecy::ExposeSecret as _;
 
-            let secret = url.read("the address that is notified", &|name| std::env::var(name).ok())?;
+            let secret = url.read("the notification URL", &|name| std::env::var(name).ok())?;
             let url = post::address(secret.expose_secret(), local)?;
             post::send(form::post(&form, url, &notice, &notices)?, local, patience).await
         }

@@ -229,17 +229,17 @@ impl ChannelFigures {
                 parts.push(format!("{} read, delivered by another channel first", thousands(elsewhere)));
             }
             if let (Some(median), Some(p95)) = (times.median(), times.p95()) {
-                let mut within = format!("half arrived within {}, 95 % within {}", duration(median), duration(p95));
+                let mut within = format!("half delivered within {}, 95 % within {}", duration(median), duration(p95));
                 if times.at_latest > 0 {
                     // Writing into a string cannot fail.
-                    let _ = write!(within, " ({} at the latest)", thousands(times.at_latest));
+                    let _ = write!(within, " (upper bound for {})", thousands(times.at_latest));
                 }
                 parts.push(within);
             }
             if times.uncertain > 0 {
-                parts.push(format!("delivery time of {} uncertain", thousands(times.uncertain)));
+                parts.push(format!("{} with an uncertain delivery time", thousands(times.uncertain)));
             }
-            format!("{}: {}", channel.map_or("no channel told", Channel::name), parts.join(" · "))
+            format!("{}: {}", channel.map_or("channel not reported", Channel::name), parts.join(" · "))
         };
         self.iter().map(line).collect()
     }

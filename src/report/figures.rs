@@ -32,13 +32,19 @@ pub fn counts_line(counts: &StateCounts) -> String {
 /// The same counts, with the number of messages that were delivered only in part.
 #[must_use]
 pub fn counts_line_in_part(counts: &StateCounts, in_part: u64) -> String {
+    let parts: Vec<String> = count_parts(counts, in_part).into_iter().map(|(_, words)| words).collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
+}
+
+/// The same counts state by state. Delivered messages include those that were read.
+#[must_use]
+pub fn count_parts(counts: &StateCounts, in_part: u64) -> Vec<(State, String)> {
     let part = |(state, count): (State, u64)| match state {
         State::Read => None,
-        State::Delivered => Some(delivered_words(count, counts.get(State::Read), in_part)),
-        state => Some(format!("{} {}", thousands(count), words(state))),
+        State::Delivered => Some((state, delivered_words(count, counts.get(State::Read), in_part))),
+        state => Some((state, format!("{} {}", thousands(count), words(state)))),
     };
-    let parts: Vec<String> = shown_counts(counts).filter_map(part).collect();
-    if parts.is_empty() { "none".to_owned() } else { parts.join(" · ") }
+    shown_counts(counts).filter_map(part).collect()
 }
 
 /// Delivered messages, with the number of read and of partly delivered ones: `20 delivered (5 read)`.

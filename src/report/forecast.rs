@@ -1,7 +1,6 @@
 //! What a campaign would do, as far as its list tells before anything is sent: who gets a message, of how many parts, at
 //! what cost, in what time.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -10,40 +9,36 @@ use roaring::RoaringBitmap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{duration, plural, thousands};
+use super::duration;
+use crate::check::Survey;
 use crate::check::online::Prices;
-use crate::check::{First, Survey};
-use crate::domain::{Amount, Stage, one_or};
-use crate::finding::one_line;
+use crate::domain::{Amount, Stage};
 use crate::manifest::{Campaign, Profile, Rate};
 
 /// How many rows of a reason are named.
 const ROWS_NAMED: usize = 20;
-/// How many reasons are named; the rest are counted together.
-const REASONS_NAMED: usize = 12;
-/// The most characters that are shown of a message.
-const SHOWN: usize = 160;
 
 /// What a campaign would do to some rows of its list.
 #[derive(Clone, Debug, Serialize)]
 pub struct Forecast {
     /// Recipients of the list.
-    rows: u64,
+    pub rows: u64,
     /// Why rows are not sent to, most rows first.
-    left_out: Vec<LeftOutRows>,
+    pub left_out: Vec<LeftOutRows>,
     /// Rows that are to be sent to, but not now: another choice of rows.
-    later: u64,
+    pub later: u64,
     /// Messages that leave.
-    messages: u64,
+    pub messages: u64,
     /// What each channel does at most, in the order in which they are tried.
-    channels: Vec<ChannelShare>,
+    pub channels: Vec<ChannelShare>,
     /// Messages by the parts of their SMS; none without an SMS.
-    sms_parts: BTreeMap<u32, u64>,
+    pub sms_parts: BTreeMap<u32, u64>,
     /// What all of them cost at most.
-    cost: Option<Amount>,
+    pub cost: Option<Amount>,
     /// What they cost if the first channel delivers each of them.
-    likely_cost: Option<Amount>,
-    currency: Option<String>,
+    pub likely_cost: Option<Amount>,
+    /// The currency of both.
+    pub currency: Option<String>,
     /// The seconds that it takes at the rate; nothing where nobody limits it.
     seconds: Option<f64>,
     /// How often the window has to open for that; nothing where once is enough.
@@ -52,29 +47,32 @@ pub struct Forecast {
     days: Option<u64>,
     #[serde(skip)]
     rate: Option<Rate>,
-    /// The first messages; they are for people alone.
-    #[serde(skip)]
-    firsts: Vec<First>,
 }
 
 /// Rows that are left out for one reason.
 #[derive(Clone, Debug, Serialize)]
-struct LeftOutRows {
-    state: &'static str,
-    reason: String,
-    rows: u64,
+pub struct LeftOutRows {
+    /// Skipped or invalid.
+    pub state: &'static str,
+    /// Why.
+    pub reason: String,
+    /// How many.
+    pub rows: u64,
     /// The first of them.
-    first: Vec<u32>,
+    pub first: Vec<u32>,
 }
 
 /// What a channel does at most.
 #[derive(Clone, Debug, Serialize)]
-struct ChannelShare {
-    channel: &'static str,
-    messages: u64,
-    parts: u64,
+pub struct ChannelShare {
+    /// The channel.
+    pub channel: &'static str,
+    /// Messages.
+    pub messages: u64,
+    /// Their parts.
+    pub parts: u64,
     /// Whether it is tried only where another one failed.
-    fallback: bool,
+    pub fallback: bool,
 }
 
 impl Forecast {
@@ -128,7 +126,6 @@ impl Forecast {
             openings: seconds.and_then(|seconds| campaign.openings(profile, Duration::from_secs_f64(seconds), due)),
             days: campaign.per_day.as_ref().map(|per_day| per_day.days(messages)).filter(|days| *days > 1),
             rate,
-            firsts: survey.firsts.clone(),
         }
     }
 
@@ -138,80 +135,16 @@ impl Forecast {
         json!(self)
     }
 
-    /// For people, a line each: where everybody goes, in numbers that add up, then what the messages are like.
+    /// How long the run takes, in words. `None` if the rate does not limit it.
     #[must_use]
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines = self.funnel();
-        lines.extend(self.by_channel());
-        lines.extend(self.by_parts());
-        lines.extend(self.costs());
-        lines.extend(self.time());
-        lines.extend(self.firsts.iter().filter_map(first_line));
-        lines
-    }
-
-    fn funnel(&self) -> Vec<String> {
-        if self.left_out.is_empty() && self.later == 0 {
-            return Vec::new();
-        }
-        let named = self.left_out.len().min(REASONS_NAMED);
-        let (named, others) = self.left_out.split_at(named);
-        let line = |reason: &LeftOutRows| {
-            let LeftOutRows { state, reason, rows, first } = reason;
-            let numbers: Vec<String> = first.iter().map(u32::to_string).collect();
-            let more = rows - numbers.len() as u64;
-            let more = if more > 0 { format!(" and {} more", thousands(more)) } else { String::new() };
-            let word = one_or(*rows, "row", "rows");
-            format!("− {} {state}: {} ({word} {}{more})", thousands(*rows), one_line(reason), numbers.join(", "))
-        };
-        let mut lines = vec![format!("  {} in the list", plural(self.rows, "row"))];
-        lines.extend(named.iter().map(line));
-        if !others.is_empty() {
-            let rows = others.iter().map(|reason| reason.rows).sum();
-            lines.push(format!("− {} for {}", thousands(rows), plural(others.len() as u64, "other reason")));
-        }
-        if self.later > 0 {
-            lines.push(format!("− {} not chosen now", thousands(self.later)));
-        }
-        lines.push(format!("= {}", plural(self.messages, "message")));
-        lines
-    }
-
-    fn by_channel(&self) -> Option<String> {
-        let mut line = String::new();
-        for ChannelShare { channel, messages, parts, fallback } in &self.channels {
-            let (joint, at_most) = if *fallback { (", then ", "at most ") } else { (" · ", "") };
-            let parts = if parts == messages { String::new() } else { format!(" in {}", plural(*parts, "part")) };
-            line += &format!("{joint}{channel} {at_most}{}{parts}", thousands(*messages));
-        }
-        let line = line.trim_start_matches([' ', '·', ',']);
-        (!line.is_empty()).then(|| format!("by channel: {line}"))
-    }
-
-    fn by_parts(&self) -> Option<String> {
-        let each = self
-            .sms_parts
-            .iter()
-            .map(|(parts, messages)| format!("{} of {}", thousands(*messages), plural((*parts).into(), "part")));
-        (self.sms_parts.len() > 1).then(|| format!("sms by length: {}", each.collect::<Vec<_>>().join(" · ")))
-    }
-
-    fn costs(&self) -> Option<String> {
-        let (most, likely) = (self.cost?, self.likely_cost.filter(|likely| Some(*likely) != self.cost)?);
-        let currency = self.currency.as_deref().unwrap_or_default();
-        let first = self.channels.first()?.channel;
-        let line = format!("cost: at most {most} {currency}; {likely} {currency} if all of them arrive by {first}");
-        Some(line.replace(" ;", ";").replace("  ", " "))
-    }
-
-    fn time(&self) -> Option<String> {
+    pub fn time(&self) -> Option<String> {
         let time = self.seconds.filter(|seconds| *seconds >= 1.0).zip(self.rate);
         let time =
             time.map(|(seconds, rate)| format!("about {} at {rate}", duration(Duration::from_secs_f64(seconds))));
-        let openings = self.openings.map(|openings| format!("in {openings} openings of the window"));
-        let days = self.days.map(|days| format!("on {days} days by `per_day`"));
+        let openings = self.openings.map(|openings| format!("over {openings} sending windows"));
+        let days = self.days.map(|days| format!("over {days} days because of `per_day`"));
         let all: Vec<String> = [time, openings, days].into_iter().flatten().collect();
-        (!all.is_empty()).then(|| format!("takes {}", all.join(", ")))
+        (!all.is_empty()).then(|| all.join(", "))
     }
 }
 
@@ -232,17 +165,4 @@ fn add<T>(channels: &mut Vec<ChannelShare>, stages: &[&Stage<T>], (messages, sms
         channels[at].messages += messages;
         channels[at].parts += messages * each;
     }
-}
-
-/// A message in one line.
-fn first_line(First { row, content, .. }: &First) -> Option<String> {
-    let text = |stage: &Stage<Cow<'_, str>>| {
-        let (_, message) = stage.texts().find(|(field, _)| field.key == "message")?;
-        let text = one_line(message);
-        let cut: String = text.chars().take(SHOWN).collect();
-        let dots = if cut.len() < text.len() { "…" } else { "" };
-        Some(format!("{}: {cut}{dots}", stage.channel().name()))
-    };
-    let said: Vec<String> = content.stages.iter().filter_map(text).collect();
-    (!said.is_empty()).then(|| format!("row {row} · {}", said.join(" · ")))
 }

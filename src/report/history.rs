@@ -87,12 +87,41 @@ impl History {
         let snapshot = Snapshot::read(ledger, run, owned).await?;
         // A number that is there more than once was sent to in one of its rows.
         let sent_to = recipients.iter().find(|recipient| snapshot.states.recorded(recipient.row).is_some());
-        let Some(&Recipient { row, phone }) = sent_to.or(recipients.first()) else { return Ok(None) };
+        match sent_to.or(recipients.first()) {
+            Some(recipient) => Self::of_recipient(ledger, run, &snapshot, *recipient).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The histories of the messages to all of these recipients. `owned` tells whether a process is sending the run.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn read_all(
+        ledger: &dyn Ledger,
+        run: &Run,
+        owned: bool,
+        recipients: &[Recipient],
+    ) -> Result<Vec<Self>, LedgerError> {
+        let snapshot = Snapshot::read(ledger, run, owned).await?;
+        let mut histories = Vec::with_capacity(recipients.len());
+        for recipient in recipients {
+            histories.push(Self::of_recipient(ledger, run, &snapshot, *recipient).await?);
+        }
+        Ok(histories)
+    }
+
+    async fn of_recipient(
+        ledger: &dyn Ledger,
+        run: &Run,
+        snapshot: &Snapshot,
+        Recipient { row, phone }: Recipient,
+    ) -> Result<Self, LedgerError> {
         let state = snapshot.state(row);
         // One that was left out after an attempt may have come to something else since.
         let left_out = snapshot.left_out.of(row).filter(|(out, _)| *out == state).map(|(_, why)| why.to_owned());
         let entries = entries(ledger, run, row, snapshot.states.events()).await?;
-        Ok(Some(Self { row, phone, state, left_out, entries }))
+        Ok(Self { row, phone, state, left_out, entries })
     }
 
     /// The history of the message of a row, read without the rest of the run; its number is known where it was sent to.

@@ -39,12 +39,12 @@ pub enum LossSign {
 impl fmt::Display for LossSign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Copies { place, .. } => write!(f, "`{place}` holds the copies of a run that it does not have"),
+            Self::Copies { place, .. } => write!(f, "`{place}` contains the inputs of an unknown run"),
             Self::Results { path, identifiers: 1 } => {
-                write!(f, "`{}` holds the identifier of a message that it never sent", path.display())
+                write!(f, "`{}` contains the identifier of 1 unknown message", path.display())
             }
             Self::Results { path, identifiers } => {
-                write!(f, "`{}` holds the identifiers of {identifiers} messages that it never sent", path.display())
+                write!(f, "`{}` contains the identifiers of {identifiers} unknown messages", path.display())
             }
         }
     }

@@ -11,6 +11,7 @@ use super::layout::Layout;
 use super::list_ahead::ListAhead;
 use super::own_columns::OwnColumns;
 use super::row_records::RowRecords;
+use super::row_selection::RowSelection;
 use super::row_writer::{Exclusion, PartsOfPeople, RowFacts, RowWriter};
 use crate::audience::{Chunk, Header, Reader};
 use crate::check::settings;
@@ -32,8 +33,8 @@ pub struct Listing<'a> {
     pub kind: OperationKind,
     /// The rows that are never sent.
     pub left_out: &'a LeftOut,
-    /// Only rows in one of these states; all when there are none.
-    pub states: &'a [State],
+    /// Only the rows that match it.
+    pub selection: RowSelection,
     /// Only these rows; all where there is nothing.
     pub only: Option<&'a RoaringBitmap>,
     /// What became of them; without it nothing was sent.
@@ -62,7 +63,7 @@ impl<'a> Listing<'a> {
             parts: PartsOfPeople::of(self.brief, own.variants),
             kind: self.kind,
             run: self.run.map(|run| (run.clone(), run.name())),
-            states: self.states.to_vec(),
+            selection: self.selection.clone(),
             only: self.only.cloned(),
             region: self.brief.region,
             phones: header.phones().clone(),

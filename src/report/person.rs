@@ -3,7 +3,7 @@
 use roaring::RoaringBitmap;
 use serde_json::Value;
 
-use super::{RecipientKey, ResultsError, RunResults, copies_of, is_owned, recipients};
+use super::{RecipientKey, ResultsError, RowSelection, RunResults, copies_of, is_owned, recipients};
 use crate::delivery::FrozenInputs;
 use crate::domain::Phone;
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter};
@@ -40,18 +40,18 @@ pub struct UnreadRun {
 }
 
 impl Person {
-    /// Looks through all runs, with rehearsals and single messages, for a number.
+    /// Looks through all runs, with rehearsals and single messages, for the rows of a number that match this selection.
     ///
     /// # Errors
     /// When the ledger cannot be read. A run whose own records or copies cannot be is among those that are unread.
-    pub async fn find(ledger: &dyn Ledger, phone: Phone) -> Result<Self, LedgerError> {
+    pub async fn find(ledger: &dyn Ledger, phone: Phone, selection: &RowSelection) -> Result<Self, LedgerError> {
         let mut person = Self::default();
         for run in ledger.runs(RunFilter::default()).await? {
             if run.purged_at.is_some() {
                 person.purged += 1;
                 continue;
             }
-            match in_run(ledger, run.clone(), phone).await {
+            match in_run(ledger, run.clone(), phone, selection).await {
                 Ok(Some(found)) => person.runs.push(found),
                 Ok(None) => {}
                 Err(error) => person.unread.push(UnreadRun { run: run.name(), why: error.to_string() }),
@@ -67,15 +67,27 @@ impl Person {
     }
 }
 
-/// The rows of a run that have a number; nothing where none has.
-async fn in_run(ledger: &dyn Ledger, run: Run, phone: Phone) -> Result<Option<PersonInRun>, ResultsError> {
-    let rows = rows_of(ledger, &run, phone).await?;
+/// The rows of a run that have a number and match this selection; nothing if there are none.
+async fn in_run(
+    ledger: &dyn Ledger,
+    run: Run,
+    phone: Phone,
+    selection: &RowSelection,
+) -> Result<Option<PersonInRun>, ResultsError> {
+    let mut rows = rows_of(ledger, &run, phone).await?;
     if rows.is_empty() {
         return Ok(None);
     }
     let mut objects = Vec::new();
     let owned = is_owned(ledger, &run).await?;
-    RunResults::open(ledger, &run, owned).await?.only(rows.clone()).to_objects(&mut objects).await?;
+    let results = RunResults::open(ledger, &run, owned).await?.only(rows.clone()).selecting(selection.clone());
+    if !selection.is_everything() {
+        rows = results.rows().await?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+    }
+    results.to_objects(&mut objects).await?;
     let known = serde_json::from_slice(&[b"[", objects.as_slice(), b"]"].concat());
     let known = known.map_err(|error| ResultsError::Recipients(error.to_string()))?;
     Ok(Some(PersonInRun { run, rows, known }))

@@ -61,7 +61,11 @@ fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {
             heading(text, channel, signature, &format!(" · {parts} ({encoding}; {} used)", size.units));
             body(text, message);
             if let Some(plain) = plain {
-                let _ = writeln!(text, "    as it leaves: `plain: {}` has replaced characters of it", plain.name());
+                let _ = writeln!(
+                    text,
+                    "    `plain: {}` replaced some characters; this is the message that is sent",
+                    plain.name()
+                );
             }
             if let Some(costly) = costly_characters(message) {
                 let costly: Vec<String> = costly.characters.iter().map(|c| format!("`{c}`")).collect();
@@ -89,8 +93,8 @@ fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {
             heading(text, channel, &whatsapp.signature, "");
             body(text, &whatsapp.message);
         }
-        Stage::Hlr(_) => heading(text, channel, "a lookup of the number; sends nothing", ""),
-        Stage::CallOtp(_) => heading(text, channel, "a call; its last four digits are the code", ""),
+        Stage::Hlr(_) => heading(text, channel, "number lookup; sends no message", ""),
+        Stage::CallOtp(_) => heading(text, channel, "call whose last four digits are the code", ""),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The recipients of a run's frozen list, by row or by number.
 
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::frozen_list::{FrozenList, ListSource};
 use super::{ResultsError, copies_of};
@@ -37,6 +37,18 @@ pub fn recipients(copies: &Copies, frozen: &FrozenInputs, key: RecipientKey) -> 
         RecipientKey::Row(wanted) => row == wanted,
         RecipientKey::Number(number) => phone() == Some(number),
     })
+}
+
+/// The recipients in these rows of the frozen list, in the list's order.
+///
+/// # Errors
+/// When the list cannot be read, or is not what the run began with.
+pub fn recipients_of_rows(
+    copies: &Copies,
+    frozen: &FrozenInputs,
+    rows: &RoaringBitmap,
+) -> Result<Vec<Recipient>, ResultsError> {
+    found_where(copies, frozen, |row, _| rows.contains(row.get()))
 }
 
 /// The numbers in the list of a run that are meant.

@@ -30,16 +30,13 @@ pub enum ResultsError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The frozen recipients could not be read, or are no list with the frozen campaign's columns.
-    #[error("the copy of the recipients cannot be used: {0}")]
+    #[error("the stored list cannot be read: {0}")]
     Recipients(String),
     /// The frozen recipients are not those that the run began with.
-    #[error(
-        "the copy of the recipients in `{0}` is not what the run began with, so nobody can tell whose rows are whose; put it \
-         back, or begin anew with `run FILE --accept-changes`"
-    )]
+    #[error("the stored list in `{0}` is not the list that the run started with, so its rows cannot be identified")]
     Changed(PathBuf),
     /// What stands at the place of a run's results tells of messages that the ledger does not know of.
-    #[error("nothing was written, because the ledger knows less than what is there: {sign}")]
+    #[error("the ledger does not contain all messages that were sent: {sign}; nothing was written")]
     Contradicted {
         /// The run.
         run: String,
@@ -47,12 +44,10 @@ pub enum ResultsError {
         sign: LossSign,
     },
     /// What stands at the place of the results is not theirs to replace.
-    #[error("the results cannot be written: {0}")]
+    #[error("cannot write the results: {0}")]
     InTheWay(String),
     /// The results of another run are at this place and could not be kept under another name.
-    #[error(
-        "the results `{path}` are of another run and cannot be kept under another name, so they are not replaced: {error}"
-    )]
+    #[error("cannot rename the results of another run in `{path}`, so they are not replaced: {error}")]
     Kept {
         /// The file.
         path: PathBuf,
@@ -60,7 +55,7 @@ pub enum ResultsError {
         error: io::Error,
     },
     /// The file could not be written.
-    #[error("the results `{path}` cannot be written: {error}")]
+    #[error("cannot write the results `{path}`: {error}")]
     Write {
         /// The file.
         path: PathBuf,

@@ -9,6 +9,7 @@ use super::columns::{Cells, TABLE, Value};
 use super::earlier_messages::EarlierMessage;
 use super::layout::{Layout, Line};
 use super::row_records::{Amendment, RowRecord};
+use super::row_selection::RowSelection;
 use crate::audience::{Chunk, Fields, PhoneColumns};
 use crate::domain::{Allotment, Channel, FALLBACK_NOT_REPORTED, OperationKind, Outcome, Phone, Receipt, Region, Row};
 use crate::ledger::{Activity, Change, ENDED_EARLY, Run, State};
@@ -25,8 +26,8 @@ pub(super) struct RowWriter {
     pub(super) kind: OperationKind,
     /// The run and its name; nothing for a dry run.
     pub(super) run: Option<(Run, String)>,
-    /// Only rows in these states; all when there are none.
-    pub(super) states: Vec<State>,
+    /// Only the rows that match it.
+    pub(super) selection: RowSelection,
     /// Only these rows; all where there is nothing.
     pub(super) only: Option<RoaringBitmap>,
     pub(super) region: Option<Region>,
@@ -94,14 +95,32 @@ impl RowWriter {
         let mut line = Line::new(&self.layout, chunk.len());
         for (record, facts) in chunk.iter().zip(facts) {
             let state = facts.state(self.activity);
-            let listed = self.only.as_ref().is_none_or(|only| only.contains(record.row.get()));
-            if listed && (self.states.is_empty() || self.states.contains(&state)) {
+            if self.lists((record.row, record.fields), facts, state) {
                 line.begin();
                 self.fill(&mut line, (record.row, record.fields), facts, state);
                 line.end();
             }
         }
         line.finish()
+    }
+
+    /// The rows of a group of records that are listed; `facts` has an entry for each.
+    pub(super) fn listed_rows(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<Row> {
+        let listed = chunk
+            .iter()
+            .zip(facts)
+            .filter(|(record, facts)| self.lists((record.row, record.fields), facts, facts.state(self.activity)));
+        listed.map(|(record, _)| record.row).collect()
+    }
+
+    /// Whether a row is listed.
+    fn lists(&self, (row, own): (Row, Fields<'_>), facts: &RowFacts, state: State) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(row.get()))
+            && self.selection.matches(row, state, facts.record.as_ref())
+            && (!self.selection.needs_cells() || {
+                let cells = self.cells((row, own), facts, state);
+                self.selection.matches_cells(cells.phone, cells.error, cells.gateway_status)
+            })
     }
 
     /// Our identifier of a row's message, of the run itself or of an order to send again.
@@ -246,19 +265,19 @@ fn amended(amendment: &Amendment, before: &str, state: State) -> String {
     let last = amendment.last.as_ref().map(|(_, change)| change);
     let text = match last.filter(|change| !state.is_proven() || matches!(change, Change::Found { .. })) {
         None => before.to_owned(),
-        Some(Change::Found { .. }) => "found by asking the gateway".to_owned(),
+        Some(Change::Found { .. }) => "confirmed by the gateway".to_owned(),
         Some(Change::NotFound { asked: times }) => {
-            format!("{before}; not found: the gateway was asked {} and does not know it", asked(times))
+            format!("{before}; not found: the gateway was asked {} and has no record of the message", asked(times))
         }
         Some(Change::Unresolved { asked: times }) => {
-            format!("{before}; the gateway was asked {}, and nothing proves what became of it", asked(times))
+            format!("{before}; the gateway was asked {} without a conclusive answer", asked(times))
         }
-        Some(Change::AssumedSent { by, why }) => format!("counts as sent, as {by} decided{}", because(why)),
-        Some(Change::NotSent { by, why }) => format!("counts as not sent, as {by} decided{}", because(why)),
-        Some(Change::SendAgain { by, why }) => format!("to be sent again, as {by} decided{}", because(why)),
-        Some(Change::Retry { by, .. }) => format!("to be sent as a new message, as {by} decided"),
+        Some(Change::AssumedSent { by, why }) => format!("marked as sent by {by}{}", because(why)),
+        Some(Change::NotSent { by, why }) => format!("marked as not sent by {by}{}", because(why)),
+        Some(Change::SendAgain { by, why }) => format!("another attempt was requested by {by}{}", because(why)),
+        Some(Change::Retry { by, .. }) => format!("a retry as a new message was requested by {by}"),
     };
-    const DUPLICATE: &str = "duplicate suspected: an earlier attempt went out after all";
+    const DUPLICATE: &str = "duplicate suspected: an earlier attempt was sent after all";
     match (amendment.duplicate, text.as_str()) {
         (false, _) => text,
         (true, "") => DUPLICATE.to_owned(),

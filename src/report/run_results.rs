@@ -8,14 +8,17 @@ use roaring::RoaringBitmap;
 use super::earlier_messages::EarlierRuns;
 use super::frozen_list::{FrozenList, ListSource};
 use super::kept_results::{KeptResults, keep, run_at};
-use super::layout::Style;
+use super::layout::{Layout, Style};
 use super::listing::Listing;
+use super::own_columns::OwnColumns;
 use super::people::{self, RowTexts};
 use super::results::{ResultsError, place, write_file, write_results};
+use super::row_selection::RowSelection;
 use super::run_figures::{Fold, RunFigures};
 use super::{RowRecords, Target, copies_of, is_owned, is_workbook, unknown_results};
 use crate::delivery::{FrozenInputs, compile_for_everybody, each_text};
-use crate::ledger::{Copies, Ledger, LeftOut, Run, RunFilter, State};
+use crate::domain::Row;
+use crate::ledger::{Copies, Ledger, LeftOut, Run, RunFilter};
 use crate::manifest::Duplicates;
 
 /// The results of a run, or of the people of several, which can be written to any place.
@@ -23,7 +26,7 @@ pub struct RunResults<'a> {
     ledger: &'a dyn Ledger,
     /// The oldest first; never empty.
     parts: Vec<Part<'a>>,
-    states: &'a [State],
+    selection: RowSelection,
     excel: bool,
 }
 
@@ -46,7 +49,7 @@ impl<'a> RunResults<'a> {
     /// When the ledger or what the run froze cannot be read.
     pub async fn open(ledger: &'a dyn Ledger, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
         let parts = vec![Part::open(ledger, run, owned).await?];
-        Ok(Self { ledger, parts, states: &[], excel: false })
+        Ok(Self { ledger, parts, selection: RowSelection::default(), excel: false })
     }
 
     /// One row per person of these runs, whichever has the last word on them; `runs` are the oldest first.
@@ -64,20 +67,20 @@ impl<'a> RunResults<'a> {
             frozen.brief.duplicates == Duplicates::Allow
         });
         for part in &parts {
-            let listing = Listing { earlier: None, ..part.listing(ledger, &[]).await? };
+            let listing = Listing { earlier: None, ..part.listing(ledger, &RowSelection::default()).await? };
             listings.push((listing, part.texts(texts.as_ref()).await?));
         }
         let chosen = people::choose(listings).await?;
         for (part, only) in parts.iter_mut().zip(chosen) {
             part.only = Some(only);
         }
-        Ok(Self { ledger, parts, states: &[], excel: false })
+        Ok(Self { ledger, parts, selection: RowSelection::default(), excel: false })
     }
 
-    /// Only the rows in one of these states; all when there are none.
+    /// Only the rows that match this selection.
     #[must_use]
-    pub fn in_states(self, states: &'a [State]) -> Self {
-        Self { states, ..self }
+    pub fn selecting(self, selection: RowSelection) -> Self {
+        Self { selection, ..self }
     }
 
     /// Only these rows of the newest run.
@@ -131,7 +134,7 @@ impl<'a> RunResults<'a> {
 
     /// Whether all rows of one run are listed.
     fn is_one_whole_run(&self) -> bool {
-        self.parts.len() == 1 && self.states.is_empty() && self.newest().only.is_none()
+        self.parts.len() == 1 && self.selection.is_everything() && self.newest().only.is_none()
     }
 
     /// Calculates the figures of the newest run while its rows are written.
@@ -204,6 +207,23 @@ impl<'a> RunResults<'a> {
         write_results(out, Style::Json, self.listings().await?).await.map(drop)
     }
 
+    /// The rows of the newest run that are listed, in the order of its list.
+    ///
+    /// # Errors
+    /// When the ledger or the recipients cannot be read.
+    pub async fn rows(&self) -> Result<RoaringBitmap, ResultsError> {
+        let mut listed = RoaringBitmap::new();
+        let listing = self.newest().listing(self.ledger, &self.selection).await?;
+        let reader = listing.reader()?;
+        let writer = listing.writer(Layout::Json(Vec::new()), &OwnColumns::default(), reader.header());
+        let mut rows = listing.rows(reader)?;
+        while let Some((chunk, facts)) = rows.next().await? {
+            listed.extend(writer.listed_rows(&chunk, &facts).into_iter().map(Row::get));
+        }
+        rows.finish().await?;
+        Ok(listed)
+    }
+
     fn style(&self) -> Style {
         if self.excel { Style::Excel } else { Style::Csv }
     }
@@ -216,7 +236,7 @@ impl<'a> RunResults<'a> {
     pub(super) async fn listings(&self) -> Result<Vec<Listing<'_>>, ResultsError> {
         let mut listings = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
-            listings.push(part.listing(self.ledger, self.states).await?);
+            listings.push(part.listing(self.ledger, &self.selection).await?);
         }
         Ok(listings)
     }
@@ -249,7 +269,11 @@ impl<'a> Part<'a> {
         Ok(Self { run, owned, name: run.name(), copies, frozen, left_out, only: None })
     }
 
-    async fn listing<'l>(&'l self, ledger: &'l dyn Ledger, states: &'l [State]) -> Result<Listing<'l>, ResultsError> {
+    async fn listing<'l>(
+        &'l self,
+        ledger: &'l dyn Ledger,
+        selection: &RowSelection,
+    ) -> Result<Listing<'l>, ResultsError> {
         Ok(Listing {
             recipients: ListSource::Copies(&self.copies),
             recipients_sha256: &self.frozen.recipients_sha256,
@@ -257,7 +281,7 @@ impl<'a> Part<'a> {
             run: Some(self.run),
             kind: self.run.kind,
             left_out: &self.left_out,
-            states,
+            selection: selection.clone(),
             only: self.only.as_ref(),
             records: Some(RowRecords::new(ledger, self.run, self.owned).await?),
             earlier: EarlierRuns::of(ledger, self.run, &self.left_out, (&self.copies, &self.frozen.brief)).await?,

@@ -86,11 +86,11 @@ impl fmt::Display for RunStatus {
             Self::Sending => f.write_str("sending"),
             Self::Stopped(reason) => write!(f, "stopped: {reason}"),
             Self::Interrupted => f.write_str("interrupted"),
-            Self::ToGoOn => f.write_str("can go on"),
+            Self::ToGoOn => f.write_str("can be resumed"),
             Self::Finished => f.write_str("finished"),
             Self::GivenUp(reason) => write!(f, "given up: {reason}"),
-            Self::Replaced => f.write_str("ended by a start with changed inputs"),
-            Self::Cancelled => f.write_str("stopped for good"),
+            Self::Replaced => f.write_str("replaced by a new run with changed inputs"),
+            Self::Cancelled => f.write_str("cancelled"),
         }
     }
 }

@@ -80,9 +80,7 @@ impl Target {
             return Err(format!("`{path}` is {why}"));
         }
         if let Some(ending) = other_workbook(file) {
-            return Err(format!(
-                "`{path}` would be a workbook of another kind ({ending}); name an `.xlsx` or a `.csv`"
-            ));
+            return Err(format!("`{path}` has an unsupported workbook format ({ending}); name an `.xlsx` or a `.csv`"));
         }
         let (real, found) = match self.file.is_confined() {
             true => self.confined()?,
@@ -91,7 +89,7 @@ impl Target {
                 let found = match fs::metadata(&real) {
                     Ok(found) => Some(found),
                     Err(_) if real.symlink_metadata().is_ok() => {
-                        return Err(format!("`{path}` is a link that leads to nothing"));
+                        return Err(format!("`{path}` is a broken link"));
                     }
                     Err(_) if !can_have_folder(&real) => return Err(in_the_way(&path)),
                     // Whether it can be created is known only when it is created.
@@ -126,7 +124,7 @@ impl Target {
         match self.file.hold_folder(false) {
             Ok(Some(folder)) => match fs::symlink_metadata(folder.file(name)) {
                 Ok(found) if found.is_symlink() => {
-                    Err(format!("`{path}` is a link, and results must not follow links here"))
+                    Err(format!("`{path}` is a link, and results cannot be written through a link here"))
                 }
                 found => Ok((folder.place().join(name), found.ok())),
             },
@@ -352,7 +350,7 @@ mod tests {
         symlink("old.csv", at("latest.csv")).unwrap();
         assert_eq!(judged(&at("latest.csv"), &[]).unwrap(), at("old.csv").canonicalize().unwrap());
         symlink("nowhere.csv", at("broken.csv")).unwrap();
-        assert!(judged(&at("broken.csv"), &[]).unwrap_err().contains("leads to nothing"));
+        assert!(judged(&at("broken.csv"), &[]).unwrap_err().contains("broken link"));
         symlink("/dev/null", at("device.csv")).unwrap();
         assert!(judged(&at("device.csv"), &[]).unwrap_err().contains("a pipe or a device"));
     }

@@ -62,7 +62,7 @@ impl Summary {
         let of = |state: State| self.states.get(state.name()).copied().unwrap_or(0);
         lines.head(["", "Rows", ""])?;
         lines.count("Recipients", self.rows, "")?;
-        lines.count("Delivered", of(State::Delivered) + of(State::Read), "read messages too")?;
+        lines.count("Delivered", of(State::Delivered) + of(State::Read), "includes read messages")?;
         lines.count("Read", of(State::Read), "")?;
         lines.count("Billed parts", self.parts, "")?;
         lines.head(["State", "Rows", ""])?;

@@ -117,7 +117,11 @@ impl Arming {
     /// Why it was not armed.
     pub async fn arm(self, adapters: &Adapters, consent: &dyn Consent) -> Result<ArmedSchedule, Error> {
         if let Some(profile) = self.inputs.destination.remote() {
-            confirm(consent, Proposal::Arm { arming: &self, profile, ledger: adapters.ledger.place() }).await?;
+            let samples = match self.survey.as_ref().filter(|_| consent.shows_proposals()) {
+                Some(survey) => survey.samples(&self.inputs, &survey.survey.planned_rows())?,
+                None => Vec::new(),
+            };
+            confirm(consent, Proposal::Arm { arming: &self, profile, samples: &samples }).await?;
         }
         adapters.ledger.arm(self.armed.clone()).await?;
         Ok(self.armed)

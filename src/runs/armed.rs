@@ -1,5 +1,6 @@
 //! What was armed, and whether it is still what it was: what fires is what somebody agreed to.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,6 +24,17 @@ pub enum ArmedChange {
     Addresses,
     /// The account behind the gateway.
     Account,
+}
+
+impl fmt::Display for ArmedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreadable => "its file now has errors or cannot be read",
+            Self::Campaign => "its file or one of its templates changed",
+            Self::Addresses => "its gateway or one of the gateway's addresses changed",
+            Self::Account => "its gateway account changed",
+        })
+    }
 }
 
 /// The campaign of a file on no day: without the texts of single days, which are the occurrences' own.

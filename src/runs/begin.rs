@@ -52,7 +52,7 @@ impl Session {
                 self.own().await?;
                 Ok(resumed)
             }
-            Err(Error::InputsChanged { .. }) if self.launch.request.accept_changes => {
+            Err(Error::InputsChanged(_)) if self.launch.request.accept_changes => {
                 self.refuse_shares(&open).await?;
                 let listed = self.fetched().await?;
                 self.begin(&listed, &TodaysTexts::of(&listed).await?, Some(open)).await
@@ -157,18 +157,21 @@ impl Session {
             )));
         }
         if let Some(profile) = asked {
-            if self.asks_first(consent) {
-                self.ask_for_new(profile, &survey.survey, &chosen).await?;
-            }
-            let (survey, ledger) = (&survey, ledger.place());
-            let question = Proposal::Begin { inputs, profile, survey, ledger, rows: &chosen, again };
+            let is_shown = consent.shows_proposals();
+            let balance = match self.asks_first(consent) {
+                true => self.ask_for_new(profile, &survey.survey, &chosen, is_shown).await?,
+                false => None,
+            };
+            let samples = if is_shown { survey.samples(listed, &chosen)? } else { Vec::new() };
+            let (samples, balance) = (samples.as_slice(), balance.as_ref());
+            let question = Proposal::Begin { inputs, profile, survey: &survey, rows: &chosen, samples, balance, again };
             confirm(consent, question).await?;
         }
         self.own().await?;
         let run = self.create(&self.new_run(&survey, edition, (sent.round, version), random)).await?;
         failpoint::pass("run.created");
         let bytes = frozen(inputs, &survey).to_bytes();
-        let bytes = bytes.map_err(|error| Error::Storage(format!("the inputs cannot be copied: {error}")))?;
+        let bytes = bytes.map_err(|error| Error::Storage(format!("cannot store the inputs of the run: {error}")))?;
         copies.freeze(bytes, &run).await?;
         tracing::info!(run = run.name(), "frozen");
         let replaced = replaced.map(|run| run.key);

@@ -7,7 +7,5 @@ use super::Error;
 /// # Errors
 /// When the work ended by a panic, which is a bug.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| Error::Internal(format!("a task ended early; this is a bug: {error}")))
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(format!("a task ended early: {error}")))
 }

@@ -25,10 +25,11 @@ pub struct CheckedCampaign {
     pub cost: Option<Cost>,
     /// The currency of those.
     pub currency: Option<String>,
+    /// Why `run` would refuse to send, if it would; one of the findings says so.
+    pub refused: Option<Error>,
 }
 
-/// Looks at a campaign and at all its recipients, with what the ledger knows, if there is one; `explain` finds the words for
-/// why `run` would refuse it.
+/// Looks at a campaign and at all its recipients, with what the ledger knows, if there is one.
 ///
 /// # Errors
 /// When its inputs are wrong, so that nothing more can be known, or the ledger cannot be read.
@@ -37,7 +38,6 @@ pub async fn check_campaign(
     ledger: Option<&dyn Ledger>,
     files: OwnFiles<'_>,
     (observer, now): (&Observer, Timestamp),
-    explain: impl Fn(Error) -> String,
 ) -> Result<CheckedCampaign, Error> {
     let start = RunStart::of(&inputs.campaign, now);
     let (list, mut findings) = match survey_list(inputs, ledger, observer).await {
@@ -59,14 +59,14 @@ pub async fn check_campaign(
     if let Some(ledger) = ledger {
         findings.extend(findings_of_ledger(inputs, ledger, now).await?);
     }
-    if let Some(ledger) = ledger
-        && let Err(refused) = refuse_start(ledger, inputs).await
-    {
-        findings.push(Finding::new(&rules::RUN_REFUSED, explain(refused)));
-    }
+    let refused = match ledger {
+        Some(ledger) => refuse_start(ledger, inputs).await.err(),
+        None => None,
+    };
+    findings.extend(refused.as_ref().map(|refused| Finding::new(&rules::RUN_REFUSED, refused.to_string())));
     let cost = list.cost(inputs, &list.survey.planned_rows());
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
-    Ok(CheckedCampaign { findings, list, cost, currency })
+    Ok(CheckedCampaign { findings, list, cost, currency, refused })
 }
 
 /// Findings about the ledger before a run.

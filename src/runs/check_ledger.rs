@@ -96,7 +96,7 @@ async fn records(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
     while let Some(envelope) = envelopes.next().await? {
         if envelope.is_damaged() {
             let (rows, number) = (plural(envelope.rows.len() as u64, "row"), envelope.envelope);
-            let what = format!("what became of the {rows} of envelope {number}, which count as in doubt,");
+            let what = format!("the outcome of {rows} in request {number} (in doubt for now)");
             return Err(LedgerError::Damaged { what });
         }
     }
@@ -118,7 +118,11 @@ async fn copies(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), LedgerError
     };
     let whole = move || {
         let frozen = FrozenInputs::of(&copies)?;
-        if is_whole(&copies, &frozen) { Ok(()) } else { Err(copies.unusable("the list is not as it was frozen")) }
+        if is_whole(&copies, &frozen) {
+            Ok(())
+        } else {
+            Err(copies.unusable("the stored list is not the list that the run started with"))
+        }
     };
     blocking(whole).await
 }

@@ -64,7 +64,7 @@ async fn keep(receiver: &Receiver, waiting: &mut Vec<Delivery>) -> Result<(), Le
             }
         }
         Err(LedgerError::Busy { who, .. }) => {
-            tracing::warn!("receipts are not taken for now, since the ledger cannot be written: {who}");
+            tracing::warn!("receipts are rejected until the ledger is writable again: {who}");
             waiting.clear();
         }
         Err(error) => return Err(error),
@@ -76,7 +76,7 @@ async fn keep(receiver: &Receiver, waiting: &mut Vec<Delivery>) -> Result<(), Le
 async fn keep_alone(receiver: &Receiver, delivery: Delivery) -> Result<(), LedgerError> {
     match keep(receiver, &mut vec![delivery]).await {
         Err(error) if error.concerns_records() => {
-            tracing::error!("a receipt is not taken: {}; look at it with `campaign ledger check`", error.damage());
+            tracing::error!("a receipt was rejected: {}; run `campaign ledger check`", error.damage());
             Ok(())
         }
         kept => kept,

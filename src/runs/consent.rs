@@ -3,11 +3,12 @@
 use jiff::Zoned;
 use roaring::RoaringBitmap;
 
-use super::{Approving, Arming, Error, Inputs, ListSurvey, Standing, TemplateChange};
+use super::policy::describe_closed_window;
+use super::{Approving, Arming, Error, Inputs, ListSurvey, RestOfRun, Sample, Standing, TemplateChange};
 use crate::check::online::Cost;
 use crate::delivery::{SingleKind, Snapshot};
-use crate::domain::Phone;
-use crate::gateway::BoxFuture;
+use crate::domain::{Phone, plural};
+use crate::gateway::{Balance, BoxFuture};
 use crate::ledger::Run;
 use crate::manifest::Profile;
 
@@ -21,10 +22,12 @@ pub enum Proposal<'q> {
         profile: &'q Profile,
         /// What was found in the list.
         survey: &'q ListSurvey,
-        /// Where the ledger is.
-        ledger: String,
         /// Whom messages go to.
         rows: &'q RoaringBitmap,
+        /// Some of their messages, if a person sees them.
+        samples: &'q [Sample],
+        /// The balance of the account, if it is known.
+        balance: Option<&'q Balance>,
         /// Whether it is a new round, in which recipients get the message once more.
         again: bool,
     },
@@ -34,8 +37,8 @@ pub enum Proposal<'q> {
         arming: &'q Arming,
         /// What it goes through.
         profile: &'q Profile,
-        /// Where the ledger is.
-        ledger: String,
+        /// Some of the messages, if a person sees them.
+        samples: &'q [Sample],
     },
     /// That what was planned is sent.
     Approve {
@@ -45,10 +48,10 @@ pub enum Proposal<'q> {
         profile: &'q Profile,
         /// Whether it is for all that is due by its schedule.
         standing: Option<Standing>,
-        /// Where the ledger is.
-        ledger: String,
+        /// Some of the messages, if a person sees them.
+        samples: &'q [Sample],
     },
-    /// Going on with a run.
+    /// Resuming a run, or sending rows of it again.
     GoOn {
         /// The run.
         run: &'q Run,
@@ -60,6 +63,12 @@ pub enum Proposal<'q> {
         number: u64,
         /// What they cost, where the profile has prices.
         cost: Option<Cost>,
+        /// The balance of the account, if it is known.
+        balance: Option<&'q Balance>,
+        /// What the call sends, if a person sees it.
+        rest: Option<&'q RestOfRun>,
+        /// Whether the messages are sent again.
+        is_retry: bool,
     },
     /// A lookup, a code call or a test message, which costs money.
     Single {
@@ -69,8 +78,6 @@ pub enum Proposal<'q> {
         phones: &'q [Phone],
         /// What it goes through.
         profile: &'q Profile,
-        /// Where the ledger is.
-        ledger: String,
     },
     /// That test messages leave while the window is closed.
     OutsideWindow {
@@ -83,8 +90,6 @@ pub enum Proposal<'q> {
         gateway: &'q str,
         /// What it is, as a person reads it.
         shown: &'q str,
-        /// Where the ledger is.
-        ledger: String,
     },
     /// A change of the templates of an account.
     Template {
@@ -133,12 +138,12 @@ pub enum ProposalKind {
     },
 }
 
-/// Why there is no yes.
+/// Why there is no confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody can be asked.
+    /// There is no terminal to ask at.
     NobodyToAsk,
-    /// Who was asked did not agree.
+    /// The person who was asked did not confirm.
     No,
 }
 
@@ -154,6 +159,37 @@ pub trait Consent: Send + Sync {
 
     /// Asks for a yes.
     fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), Refusal>>;
+}
+
+/// Why something was not confirmed, in words.
+pub(super) fn describe_refusal(what: &ProposalKind, refusal: Refusal) -> String {
+    let needs = match (what, refusal) {
+        (ProposalKind::Run(_) | ProposalKind::Single | ProposalKind::OutsideWindow(_), Refusal::No) => {
+            return "Cancelled. Nothing was sent.".to_owned();
+        }
+        (ProposalKind::Arm, Refusal::No) => return "Cancelled. The schedule was not activated.".to_owned(),
+        (ProposalKind::Approve, Refusal::No) => return "Cancelled. Nothing was approved.".to_owned(),
+        (ProposalKind::Template { .. }, Refusal::No) => return "Cancelled. Nothing was changed.".to_owned(),
+        (ProposalKind::OutsideWindow(opens), Refusal::NobodyToAsk) => {
+            return format!("{}; nothing was sent", describe_closed_window(opens.as_ref()));
+        }
+        (ProposalKind::Approve, Refusal::NobodyToAsk) => {
+            return "the reviewer must type the approval at a terminal; nothing was approved".to_owned();
+        }
+        (ProposalKind::Run(number), Refusal::NobodyToAsk) => {
+            format!("sending to {} through a live gateway", plural(*number, "recipient"))
+        }
+        (ProposalKind::Arm, Refusal::NobodyToAsk) => {
+            return "a schedule that sends through a live gateway needs confirmation; it was not activated".to_owned();
+        }
+        (ProposalKind::Single, Refusal::NobodyToAsk) => "a request that costs money at a live gateway".to_owned(),
+        (ProposalKind::Template { gateway, verb }, Refusal::NobodyToAsk) => {
+            return format!(
+                "confirmation is required to {verb} a template at the live gateway `{gateway}`; nothing was changed"
+            );
+        }
+    };
+    format!("{needs} needs confirmation; nothing was sent")
 }
 
 /// Asks for a yes.

@@ -50,8 +50,7 @@ impl fmt::Debug for DecodedList {
 /// That nobody looked at a list that is no file, since nobody wanted it fetched.
 fn unseen_list(campaign: &Campaign) -> Finding {
     let Campaign { recipients, places, .. } = campaign;
-    let message =
-        format!("nobody looked at the list, which is {recipients}: only `--fetch` has it fetched before a run begins");
+    let message = format!("the list ({recipients}) was not checked, because only a run or `--fetch` fetches it");
     Finding::new(&rules::RECIPIENTS_UNSEEN, message).at(places.of_key(&format!("recipients.{}", recipients.key())))
 }
 

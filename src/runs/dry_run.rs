@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list};
 use crate::ledger::{Ledger, ListReader};
-use crate::report::{ListSource, Listing, Style, write_file};
+use crate::report::{ListSource, Listing, RowSelection, Style, write_file};
 
 /// What a run would send.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub async fn dry_run(
     let target = files.target(campaign, campaign.dry_results_file());
     target.judge().map_err(Error::ResultsPlace)?;
     let open = || {
-        let opened = inputs.list().map_err(|_| io::Error::other("it was there a moment ago"));
+        let opened = inputs.list().map_err(|_| io::Error::other("it has just disappeared"));
         opened.map(|list| Box::new(list) as ListReader)
     };
     let listing = Listing {
@@ -48,7 +48,7 @@ pub async fn dry_run(
         run: None,
         kind: campaign.brief.content.kind,
         left_out: &survey.survey.left_out,
-        states: &[],
+        selection: RowSelection::default(),
         only: None,
         records: None,
         earlier: None,

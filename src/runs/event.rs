@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{RetryLeftOut, StaleResults};
+use super::{RetriedError, RetryLeftOut, RetryScope, StaleResults};
 use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
 use crate::finding::Finding;
@@ -92,6 +92,10 @@ pub enum Event {
         rows: u64,
         /// The others.
         left_out: RetryLeftOut,
+        /// How many of the rows that are sent again have which error.
+        errors: Vec<RetriedError>,
+        /// What was asked for.
+        scope: RetryScope,
     },
     /// Rows of a run go out as new messages.
     Retrying {

@@ -25,9 +25,9 @@ pub(super) async fn excluded(
     let runs = runs_meant(ledger, past, inputs).await?.map_err(refused)?;
     for run in &runs {
         if run.progress == Progress::Open {
-            let message = format!("{} is not through, so nobody knows yet whom it leaves to this campaign", run.name());
+            let message = format!("{} is unfinished, so the recipients to exclude are not known yet", run.name());
             let finding = Finding::new(&rules::EXCLUDE, message);
-            return Err(refused(finding.help("let it end first, or end it with `stop --for-good`")));
+            return Err(refused(finding.help("wait until it ends, or cancel it with `stop --for-good`")));
         }
         let (of_run, undecided) = past_numbers(ledger, run, &past.states).await?;
         if undecided > 0 && inputs.destination.is_live() {
@@ -62,10 +62,12 @@ pub(super) async fn runs_meant(
         let names: Vec<String> = ledger.runs(RunFilter::all()).await?.iter().map(Run::name).collect();
         return Ok(Err(match named.last() {
             Some(run) => {
-                let message =
-                    format!("nobody has a message of {}: it was a rehearsal or stayed on this machine", run.name());
+                let message = format!(
+                    "no recipient got a message from {}: it was a rehearsal or used a gateway on this machine",
+                    run.name()
+                );
                 Finding::new(&rules::EXCLUDE, message)
-                    .help("name a run that was sent; without `exclude`, its recipients get this message too")
+                    .help("name a run that sent messages; if you remove `exclude`, its recipients get this message too")
             }
             None => no_run(past, did_you_mean(&past.run, names.iter().map(String::as_str))),
         }));
@@ -74,9 +76,9 @@ pub(super) async fn runs_meant(
 }
 
 fn no_run(past: &PastPeople, near: Option<&str>) -> Finding {
-    let finding = Finding::new(&rules::EXCLUDE, format!("there is no run `{}` on this ledger", past.run));
+    let finding = Finding::new(&rules::EXCLUDE, format!("there is no run `{}` in this ledger", past.run));
     match near {
         Some(near) => finding.help(format!("did you mean `{near}`?")),
-        None => finding.help("`campaign status` shows the runs that there are"),
+        None => finding.help("run `campaign status` to list the runs"),
     }
 }

@@ -112,7 +112,7 @@ pub async fn find_doubtful(ledger: &dyn Ledger, name: &str) -> Result<Run, Error
 /// When it is gone, or the ledger cannot be read.
 pub(super) async fn found(ledger: &dyn Ledger, key: RunId) -> Result<Run, Error> {
     let run = ledger.runs(RunFilter::one(key)).await?.pop();
-    run.ok_or_else(|| Error::Internal("the run is gone from the ledger".to_owned()))
+    run.ok_or_else(|| Error::Internal("the run is no longer in the ledger".to_owned()))
 }
 
 /// Whether `name` means a file: what can be a campaign's name is one, even where a file is called so, which is then `./NAME`.

@@ -23,7 +23,7 @@ use crate::domain::{FORGOTTEN, Phone, Row};
 use crate::failpoint;
 use crate::ledger::{Copies, ForgetOrder, Hold, Ledger, LedgerError, OptOut, Reach, Run, RunFilter, Scope, State};
 use crate::private;
-use crate::report::{DOUBTFUL, Person, PersonInRun, ResultsError, UnreadRun};
+use crate::report::{DOUBTFUL, Person, PersonInRun, ResultsError, RowSelection, UnreadRun};
 
 /// What became of the request to forget somebody.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ pub async fn forget(adapters: &Adapters, phone: Phone) -> Result<ForgottenPerson
     let ledger = adapters.ledger.as_ref();
     let (mut held, mut told) = (Vec::new(), ForgottenPerson::default());
     finish(adapters, &mut held, None, &mut told).await?;
-    let person = Person::find(ledger, phone).await?;
+    let person = Person::find(ledger, phone, &RowSelection::default()).await?;
     told.unread.extend(person.unread);
     for PersonInRun { run, .. } in &person.runs {
         hold_of(adapters, &mut held, run).await?;
@@ -76,7 +76,7 @@ pub async fn forget(adapters: &Adapters, phone: Phone) -> Result<ForgottenPerson
     let opt_out = opt_out(phone, (adapters.clock)());
     // First: a ledger that is put back from a backup has to forget them again.
     ForgottenNumbers::add(&adapters.state, phone)
-        .map_err(|error| Error::Storage(format!("who is forgotten cannot be kept in the state folder: {error}")))?;
+        .map_err(|error| Error::Storage(format!("cannot record the forgotten number in the state folder: {error}")))?;
     ledger.forget(ForgetOrder { phone, rows: order, opt_out }).await?;
     failpoint::pass("forget.recorded");
     finish(adapters, &mut held, None, &mut told).await?;
@@ -118,10 +118,10 @@ async fn found_again(ledger: &dyn Ledger, run: &Run) -> Result<Run, LedgerError>
 pub(super) async fn finish_forgetting(adapters: &Adapters, hold: &Arc<Hold>) {
     let mut told = ForgottenPerson::default();
     if let Err(error) = finish(adapters, &mut vec![Arc::clone(hold)], Some(hold), &mut told).await {
-        tracing::warn!("what was forgotten is not out of all copies and results yet: {error:?}");
+        tracing::warn!("a forgotten number has not been removed from all copies and results yet: {error}");
     }
     for UnreadRun { run, why } in &told.unread {
-        tracing::warn!(run, why, "what was forgotten is still in the copies");
+        tracing::warn!(run, why, "the forgotten number is still in the copies");
     }
 }
 
@@ -201,7 +201,7 @@ impl OldFile {
         };
         match is_gone(&self.0) {
             true => private::overwrite(&mut self.0)
-                .map_err(|error| Error::Storage(format!("the results of before cannot be overwritten: {error}"))),
+                .map_err(|error| Error::Storage(format!("cannot overwrite the earlier results: {error}"))),
             false => Ok(()),
         }
     }
@@ -219,7 +219,7 @@ async fn in_copies(ledger: &dyn Ledger, run: &Run, rows: RoaringBitmap) -> Resul
     let rows = rows | before;
     let list = new.list()?;
     let written = blocking(move || written_without(&copies, frozen, &rows, list)).await;
-    let frozen = written.map_err(|error| ResultsError::Recipients(format!("{error:?}")))??;
+    let frozen = written.map_err(|error| ResultsError::Recipients(error.to_string()))??;
     let bytes = frozen.to_bytes().map_err(|error| ResultsError::Recipients(error.to_string()))?;
     Ok(new.freeze(bytes, run).await?)
 }

@@ -70,7 +70,7 @@ impl ForgottenNumbers {
     }
 
     fn parse(text: &str) -> io::Result<Self> {
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, format!("`{FILE}` is not as it was written"));
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, format!("`{FILE}` is corrupt"));
         let (key, numbers) = text.split_once('\n').ok_or_else(damaged)?;
         let byte = |place: usize| key.get(place..place + 2).and_then(|byte| u8::from_str_radix(byte, 16).ok());
         let bytes: Option<Vec<u8>> = (0..key.len()).step_by(2).map(byte).collect();

@@ -5,17 +5,15 @@ use std::sync::Arc;
 
 use super::launch::Session;
 use super::list_changes::{is_same_but, list_changes};
-use super::{Error, Inputs, List, ListSurvey, blocking};
+use super::{Error, InputChanges, Inputs, List, ListSurvey, blocking};
 use crate::check::{CompiledCampaign, Tee};
 use crate::delivery::{FrozenInputs, compile_frozen};
 use crate::ledger::{Copies, Ledger, LedgerError, ListReader, Run};
 
 /// What changed since a run began.
 pub(super) struct Changes {
-    /// In words; none where nothing did.
-    pub(super) what: Vec<String>,
-    /// Whether the copy of its list is not what it froze.
-    pub(super) damaged: bool,
+    /// What; nothing if the inputs are the same.
+    pub(super) what: Option<InputChanges>,
     /// Whether the campaign says its edition with the words that it froze, so that what takes its place keeps it.
     pub(super) keeps_edition: bool,
 }
@@ -71,18 +69,18 @@ pub(super) async fn changes(ledger: &dyn Ledger, run: &Run, inputs: &Arc<Inputs>
                 let now = inputs.list().map_err(|_| io::ErrorKind::Other.into());
                 is_same_but((copies.list(), &frozen.brief), (now, &campaign.brief), &frozen.forgotten)
             };
-        let recipients = (!is_same).then(list);
-        let what = frozen.differences(&campaign.brief, &includes, recipients);
-        Ok(Changes { what, damaged: false, keeps_edition: frozen.brief.edition == campaign.brief.edition })
+        let how = (!is_same).then(list);
+        let settings = frozen.differences(&campaign.brief, &includes, None);
+        let keeps_edition = frozen.brief.edition == campaign.brief.edition;
+        Ok(Changes { what: InputChanges::of(settings, how, &campaign.recipients), keeps_edition })
     })
     .await?
 }
 
 impl Changes {
-    /// Of a run whose copies are lost: it cannot go on, but it can be ended, and then whoever has a message is skipped.
+    /// Of a run whose copies are lost: it cannot be resumed, but it can be replaced, and then recipients of a message are skipped.
     fn lost(place: &str, damaged: bool) -> Self {
-        let what = vec![format!("the copies it is sent from, in `{place}`, are missing or damaged")];
-        Self { what, damaged, keeps_edition: false }
+        Self { what: Some(InputChanges::Copies { place: place.to_owned(), damaged }), keeps_edition: false }
     }
 }
 

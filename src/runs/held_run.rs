@@ -33,10 +33,11 @@ pub struct ReleasedRun {
     pub unwritten: Option<StaleResults>,
 }
 
-/// Why the results of a run were not written anew.
-#[derive(Debug)]
+/// Why the results of a run were not updated.
+#[derive(Debug, thiserror::Error)]
 pub enum StaleResults {
     /// Those of a later run stand in their place.
+    #[error("`{path}` contains the results of {later}")]
     Later {
         /// The run.
         run: String,
@@ -46,6 +47,7 @@ pub enum StaleResults {
         path: PathBuf,
     },
     /// The folder of the campaign is gone from where they were.
+    #[error("the folder of `{path}` no longer exists")]
     Gone {
         /// The run.
         run: String,
@@ -53,6 +55,7 @@ pub enum StaleResults {
         path: PathBuf,
     },
     /// They could not be written.
+    #[error("{0}")]
     Failed(Error),
 }
 

@@ -18,7 +18,7 @@ use crate::manifest::Profile;
 pub fn hook_of(profile: &Profile) -> Result<Option<Hook>, Error> {
     let Some(settings) = &profile.hook else { return Ok(None) };
     let read = |source: &crate::manifest::KeySource| {
-        source.read("the secret of the receipts' addresses", &|name| std::env::var(name).ok()).map_err(Error::Input)
+        source.read("the webhook secret", &|name| std::env::var(name).ok()).map_err(Error::Input)
     };
     let secrets: Vec<SecretString> = settings.secrets.iter().map(read).collect::<Result<_, _>>()?;
     let secrets =
@@ -114,8 +114,8 @@ pub async fn refuse_other_secret(ledger: &dyn Ledger, profile: &Profile, hook: O
         return Ok(());
     }
     Err(Error::Input(format!(
-        "the secret of `hook` in the profile `{}` is another one than `serve` at {} has, which would refuse every receipt; \
-         give both the same, or restart `serve` with the new one",
+        "the `hook` secret of the profile `{}` differs from the secret of the webhook endpoint at {}, which would \
+         reject every receipt; set the same secret, or restart `serve` with the new one",
         profile.name,
         hook.public_url()
     )))

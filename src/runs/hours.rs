@@ -78,7 +78,8 @@ impl Session {
         let is_over = ending.stopped.is_none() && ending.counts.get(State::Planned) == 0;
         // Whoever skipped them may have died before the end was marked.
         if is_over && ledger.left_out(run.key).await?.sets().any(|(.., reason, _)| reason == EXPIRED) {
-            ending.stopped = Some(Stop::new(StopKind::Until, "`delivery.until` has come, and who was left is skipped"));
+            ending.stopped =
+                Some(Stop::new(StopKind::Until, "`delivery.until` passed, so the remaining recipients were skipped"));
         }
         Ok(())
     }
@@ -116,7 +117,7 @@ impl Again {
         let failed = |error: String| Stop::new(StopKind::Ledger, error);
         let snapshot = Snapshot::read(ledger.as_ref(), &run, true).await.map_err(|error| failed(error.to_string()))?;
         let thawed = thaw(ledger.as_ref(), &run).await;
-        let (_, prepared) = thawed.map_err(|_| failed("the copies of the run cannot be read".to_owned()))?;
+        let (_, prepared) = thawed.map_err(|_| failed("the stored inputs of the run cannot be read".to_owned()))?;
         let limit = selection.limit.map(|limit| limit.saturating_sub(begun));
         let Snapshot { settled, digests, renumbered, .. } = snapshot;
         let selection = delivery::Selection { settled, digests, renumbered, limit, ..selection };

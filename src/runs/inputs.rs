@@ -216,7 +216,7 @@ impl Inputs {
     /// An error that the list changed a moment ago, so it is unknown which of its rows have a message.
     pub(super) fn changed_meanwhile(&self) -> Error {
         Error::Input(format!(
-            "the recipients `{}` changed while they were read; run the command again",
+            "the list `{}` changed while it was being read; run the command again",
             self.campaign.recipients
         ))
     }
@@ -226,7 +226,7 @@ impl Inputs {
         if last.get() <= MOST_ROWS || !is_workbook(self.campaign.results_file().path()) {
             return Ok(());
         }
-        let message = "a sheet of a workbook has at most 1,048,575 rows besides its header, and the list has more";
+        let message = "the list has more rows than fit in a worksheet (1,048,575 below the header)";
         let finding = Finding::new(&rules::RESULTS_OVERWRITE, message).help("name a `.csv` under `results`");
         Err(Error::Findings(vec![finding.at(self.campaign.places.of_key("results"))]))
     }
@@ -263,7 +263,7 @@ impl Inputs {
     }
 
     pub(super) fn unreadable(&self, error: &std::io::Error) -> Error {
-        Error::Input(format!("the recipients `{}` cannot be read: {error}", self.campaign.recipients))
+        Error::Input(format!("cannot read the list `{}`: {error}", self.campaign.recipients))
     }
 
     /// The list; where it cannot be opened, the texts are judged all the same, so that mending one shows no other.

@@ -38,8 +38,8 @@ pub struct RetryScope {
     pub run: RunId,
     /// Only rows in these states; what was refused at intake is rejected, also where the gateway tells it later.
     pub states: Vec<State>,
-    /// Only rows with this text in their error.
-    pub error: Option<String>,
+    /// Only rows with one of these texts in their error; all if there are none.
+    pub errors: Vec<String>,
 }
 
 /// A launch on its way.

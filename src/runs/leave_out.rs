@@ -39,7 +39,7 @@ impl Session {
         if count == 0 {
             return Ok(0);
         }
-        tracing::info!(run = run.name(), rows = count, reason, "left out");
+        tracing::info!(run = run.name(), rows = count, reason, "rows skipped");
         match ledger.leave_out(lease, rows, reason).await? {
             Ownership::Held => Ok(count),
             Ownership::Lost => Err(Error::Taken { run: run.name() }),

@@ -17,17 +17,19 @@ struct Content {
     records: Vec<u64>,
 }
 
-/// What changed, in words; each list is read as its campaign says.
+/// How a list changed, in words; each list is read as its campaign says.
 pub(super) fn list_changes(before: (io::Result<impl Read>, &Brief), now: (io::Result<impl Read>, &Brief)) -> String {
     let (Some(before), Some(now)) = (Content::read(before), Content::read(now)) else {
-        return "the recipients".to_owned();
+        return "its content".to_owned();
     };
     if before.headers != now.headers {
-        return "the recipients: their columns".to_owned();
+        return "its columns".to_owned();
     }
     match now.against(&before) {
-        (0, 0) => "the recipients: their order, or how they are written".to_owned(),
-        (new, gone) => format!("the recipients: {} new, {} gone", plural(new, "row"), thousands(gone)),
+        (0, 0) => "the order or format of its rows".to_owned(),
+        (added, 0) => format!("{} added", plural(added, "row")),
+        (0, removed) => format!("{} removed", plural(removed, "row")),
+        (added, removed) => format!("{} added, {} removed", plural(added, "row"), thousands(removed)),
     }
 }
 

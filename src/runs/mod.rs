@@ -1,8 +1,8 @@
 //! What a run does, for every surface: a [`Request`] goes in, a [`Consent`] is asked, an [`Observer`] hears events, and an
 //! outcome or an [`Error`] comes out.
 //!
-//! Words for people, exit codes, terminals, signals and the choice of adapters belong to the surfaces; what they choose
-//! comes in as [`Adapters`].
+//! Errors have their messages in plain English. Commands to suggest, exit codes, terminals, signals and the choice of adapters
+//! belong to the surfaces; what they choose comes in as [`Adapters`].
 
 mod account;
 mod adapters;
@@ -13,6 +13,7 @@ mod armed_view;
 mod begin;
 mod blocking;
 mod campaign_files;
+mod campaign_regions;
 mod check_campaign;
 mod check_ledger;
 mod claim;
@@ -67,6 +68,7 @@ mod restore;
 mod resume;
 mod retry;
 mod row_choice;
+mod samples;
 mod schedule_damage;
 mod schedule_refusal;
 mod send;
@@ -97,6 +99,7 @@ pub use armed::{ArmedChange, armed_campaign};
 pub use armed_view::{ArmedState, ArmedView, armed_views};
 pub use blocking::blocking;
 pub use campaign_files::campaign_files;
+pub use campaign_regions::{CampaignRegions, campaign_regions};
 pub use check_campaign::{CheckedCampaign, check_campaign};
 pub use check_ledger::{CheckedLedger, LedgerProblem, check_ledger};
 pub use claim::{hold, is_known, person};
@@ -104,7 +107,10 @@ pub use collector::{Collector, collector};
 pub use connection::{Connection, key};
 pub use consent::{Consent, Proposal, ProposalKind, Refusal};
 pub use dry_run::{DryRun, dry_run};
-pub use error::{EarlierEdition, Error, RunPhase};
+pub use error::{
+    ChangedInputs, DecisionRefusal, EarlierEdition, Error, InputChanges, RetryRefusal, RunPhase, TemplateRefusal,
+    host_place,
+};
 pub use event::{Event, Observer};
 pub use fetch::{FetchedList, Fetching, fetch};
 pub use find::{find, find_doubtful, find_stored, judge_results, later_at, latest_of_file};
@@ -131,7 +137,7 @@ pub use plan::{
     TestRecipients, WeakerRule, approvals_given, approve, approve_pending, find_pending, give_approval_back,
     keep_pending, look_at_plan, plan, planned_occurrence, record_rule, short, use_approval, weaker_rules,
 };
-pub use policy::{HeldRecipient, PolicyRefusal, held_by_windows};
+pub use policy::{HeldRecipient, PolicyRefusal, describe_closed_window, held_by_windows};
 pub use poll::{Polling, poll, wants_receipts};
 pub use profiles::{Profiles, check_host};
 pub use purge::{KeptRun, OldRuns, purge};
@@ -140,8 +146,9 @@ pub use reconcile_run::{ReconciledRun, reconcile};
 pub use request::{Request, Round};
 pub use resolve::{Decision, Resolution, ResolvedRun, resolve};
 pub use restore::{BackupRefusal, RestoredLedger, restore};
-pub use retry::RetryLeftOut;
+pub use retry::{RetriedError, RetryLeftOut};
 pub use row_choice::RowChoice;
+pub use samples::{RestOfRun, Sample};
 pub use schedule_damage::{find_schedule, recent_occurrences, schedule_damage};
 pub use schedule_refusal::ScheduleRefusal;
 pub use single::{ConfirmedSingle, EndedSingle, INTAKE, Single, SingleMessage};

@@ -48,14 +48,22 @@ pub async fn ask_online(
     })
 }
 
-/// Asks the gateway of a campaign, and refuses what it speaks against; the rest is told.
-pub(super) async fn refuse_online(adapters: &Adapters, of: (&Inputs, &Profile), cost: Cost) -> Result<(), Error> {
+/// Asks the gateway of a campaign, and refuses what it speaks against. Returns the balance, which is reported unless a
+/// question shows it.
+pub(super) async fn refuse_online(
+    adapters: &Adapters,
+    of: (&Inputs, &Profile),
+    cost: Cost,
+    is_shown: bool,
+) -> Result<Option<Balance>, Error> {
     let answer = ask_online(adapters, of, cost).await?;
-    if let Some(balance) = &answer.balance {
-        (adapters.observer)(Event::Money { balance: balance.clone(), cost: answer.cost.clone() });
+    let balance = answer.balance.clone();
+    let is_allowed = !answer.findings.iter().any(Finding::is_error);
+    if let Some(balance) = balance.clone().filter(|_| !is_shown || !is_allowed) {
+        (adapters.observer)(Event::Money { balance, cost: answer.cost.clone() });
     }
     (adapters.observer)(Event::Warnings(answer.allowed()?));
-    Ok(())
+    Ok(balance)
 }
 
 impl OnlineAnswer {

@@ -138,7 +138,8 @@ fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutFile, 
     let [has_phones, ..] =
         read_columns(open()?, file, headers, |row, cells| intake.take(row, cells)).map_err(refused)?;
     if !has_phones {
-        let finding = Finding::new(&rules::NO_PHONES, format!("no column of `{}` holds phone numbers", file.display()));
+        let finding =
+            Finding::new(&rules::NO_PHONES, format!("no column of `{}` contains phone numbers", file.display()));
         return Err(Error::Findings(vec![finding.help("the first row names the columns, such as `phone`")]));
     }
     let (undated, source) = (intake.undated, Arc::clone(&intake.source));
@@ -209,7 +210,7 @@ impl Intake<'_> {
     fn opt_out(&mut self, [phone, scope, reason, source, at, gateways]: [&str; 6]) -> Result<OptOut, String> {
         let phone = parse(phone, self.terms.region).map_err(|problem| match problem {
             PhoneProblem::National => {
-                "a number without its country's code; write it with `+`, or say its country: `--region UA`".to_owned()
+                "the number has no country code; write it with `+`, or set its country: `--region UA`".to_owned()
             }
             problem => problem.to_string(),
         })?;
@@ -241,7 +242,7 @@ impl Intake<'_> {
     fn at(&mut self, at: &str) -> Result<Timestamp, String> {
         match (at, &self.zone) {
             ("", _) => Ok(self.now),
-            (at, None) => at.parse().map_err(|_| "`at` is no time such as 2026-12-01T10:00:00Z".to_owned()),
+            (at, None) => at.parse().map_err(|_| "`at` is not a time such as 2026-12-01T10:00:00Z".to_owned()),
             (at, Some(zone)) => Ok(parse_date(at, zone, self.now).unwrap_or_else(|| {
                 self.undated += 1;
                 self.now
@@ -253,7 +254,7 @@ impl Intake<'_> {
         match scope.strip_prefix("campaign:") {
             Some(name) if crate::manifest::is_slug(name) => Ok(Scope::Campaign(self.text(name))),
             None if scope == "everything" => Ok(Scope::Everything),
-            _ => Err("`scope` is `everything` or a campaign, such as `campaign:autumn-sale`".to_owned()),
+            _ => Err("`scope` must be `everything` or a campaign, such as `campaign:autumn-sale`".to_owned()),
         }
     }
 

@@ -11,23 +11,27 @@ use super::guard::caps_of;
 use super::suppress_files::{suppressed, suppressed_by_profile};
 use super::{Error, Inputs, blocking};
 use crate::delivery::{Clock, Departure, Hours, Keeping, ZoneOf};
-use crate::domain::{Cap, Phone, Purpose, Region, country_of};
+use crate::domain::{Cap, Phone, Purpose, Region, country_of, plural, thousands};
 use crate::ledger::{Heed, Ledger, SharedRun};
 use crate::manifest::{Campaign, Destination, Profile, SendingWindow, WindowZone};
 
-/// Why a policy holds a message back. Surfaces find the words.
-#[derive(Clone, Debug, PartialEq)]
+/// Why a policy holds a message back.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PolicyRefusal {
     /// Recipients opted out.
+    #[error("{} opted out, and the message is marketing; nothing was sent", held_recipients(.0))]
     Suppressed(Vec<HeldRecipient>),
     /// The window is closed.
+    #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]
     OutsideWindow {
         /// When it opens on the recipient's clocks; nothing if it stays closed for a year.
         opens: Option<Zoned>,
     },
     /// The recipient got as many messages as the profile's caps allow.
+    #[error("the recipient has reached the message cap; nothing was sent")]
     Capped,
     /// More recipients of tests than an edition may have, and the profile names nobody who can approve more.
+    #[error("{}; nothing was sent", describe_excess(*.number, *.most))]
     TooManyTests {
         /// How many recipients there would be.
         number: u64,
@@ -35,6 +39,10 @@ pub enum PolicyRefusal {
         most: u64,
     },
     /// The same, and the profile names who can approve.
+    #[error(
+        "{}; to test with more, the gateway `{gateway}` requires an `approval`; nothing was sent",
+        describe_excess(*.number, *.most)
+    )]
     UnapprovedTests {
         /// The digest of the plan that waits for an approval.
         digest: String,
@@ -56,10 +64,30 @@ pub struct HeldRecipient {
     pub phone: Phone,
 }
 
-impl From<PolicyRefusal> for Error {
-    fn from(refusal: PolicyRefusal) -> Self {
-        Error::Policy(refusal)
+/// That the window is closed, and when it opens.
+#[must_use]
+pub fn describe_closed_window(opens: Option<&Zoned>) -> String {
+    match opens {
+        Some(opens) => format!("the window is closed now; it opens at {}", format_local(opens)),
+        None => "the window is closed now and does not open within a year".to_owned(),
     }
+}
+
+/// A time on its clocks, with their zone.
+fn format_local(time: &Zoned) -> String {
+    let zone = time.time_zone().iana_name().map_or_else(|| time.offset().to_string(), str::to_owned);
+    format!("{} ({zone})", time.strftime("%Y-%m-%d %H:%M"))
+}
+
+fn held_recipients(held: &[HeldRecipient]) -> String {
+    let named: Vec<String> =
+        held.iter().map(|held| format!("recipient {} ({})", held.place, held.phone.masked())).collect();
+    named.join(", ")
+}
+
+fn describe_excess(number: u64, most: u64) -> String {
+    let recipients = plural(number, "recipient");
+    format!("test messages of this edition would reach {recipients}; the limit is {}", thousands(most))
 }
 
 /// The caps that hold for a message of an assistant.

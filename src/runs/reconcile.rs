@@ -70,7 +70,7 @@ impl Session {
         let connection = Connection::Gateway(profile, self.launch.key.clone());
         let gateway =
             connection.client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
-        let unchanged = self.changes(run).await?.what.is_empty();
+        let unchanged = self.changes(run).await?.what.is_none();
         let held = HeldRun::of(&self.adapters, self.hold_of(run).await?, run.clone()).await?;
         let asked = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;
         let released = held.release().await?;

@@ -3,7 +3,7 @@
 use roaring::RoaringBitmap;
 
 use super::stop::cancelled;
-use super::{Adapters, Error, HeldRun, ReleasedRun, RowChoice};
+use super::{Adapters, DecisionRefusal, Error, HeldRun, ReleasedRun, RowChoice};
 use crate::delivery::{Doubt, Doubts, SingleKind};
 use crate::domain::Row;
 use crate::ledger::{Author, Change, NewRowEvent, Progress, RowStates, Run, State};
@@ -88,19 +88,19 @@ impl Resolution {
         };
         let change = self.change();
         if let Some(unfit) = chosen.iter().find(|doubt| !change.fits(state(doubt.row), doubt.chain)) {
-            return Err(Error::Undecidable { row: unfit.row, state: state(unfit.row) });
+            return Err(DecisionRefusal::Unfit { row: unfit.row, state: state(unfit.row) }.into());
         }
         if let Some(row) = named.and_then(|rows| stranger(rows, &chosen)) {
-            return Err(Error::NotInDoubt { row, state: state(row) });
+            return Err(DecisionRefusal::NotInDoubt { row, state: state(row) }.into());
         }
         if chosen.is_empty() {
-            return Err(Error::NothingToDecide { run: run.name() });
+            return Err(DecisionRefusal::Nothing { run: run.name() }.into());
         }
         self.accepted(chosen.len() as u64)?;
         match run.progress {
             _ if self.decision != Decision::SendAgain => {}
             _ if SingleKind::of(run).is_some() => return Err(Error::SingleRun { run: run.name() }),
-            Progress::Replaced => return Err(Error::ReplacedForGood),
+            Progress::Replaced => return Err(DecisionRefusal::Replaced.into()),
             Progress::Cancelled => return Err(cancelled(run)),
             Progress::Open | Progress::Finished => {}
         }
@@ -114,7 +114,7 @@ impl Resolution {
         if none_follow || self.duplicates == Some(rows) {
             return Ok(());
         }
-        Err(Error::DuplicatesNotAccepted { rows, said: self.duplicates })
+        Err(DecisionRefusal::DuplicatesNotAccepted { rows, said: self.duplicates }.into())
     }
 
     fn change(&self) -> Change {

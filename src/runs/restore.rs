@@ -14,13 +14,13 @@ use super::freeze::thaw;
 use super::launch::Session;
 use super::{Adapters, Error, hold, runs_of};
 use crate::delivery::{Selection, Snapshot, feed};
-use crate::domain::Phone;
+use crate::domain::{Phone, plural, thousands};
 use crate::failpoint;
 use crate::gateway::EncodedOperation;
 use crate::ledger::{
     Backup, Intent, Lease, Ledger, LedgerError, Permit, Progress, Run, RunEnd, RunFilter, Seat, SentRow, StopKind,
 };
-use crate::report::numbers_where;
+use crate::report::{local_minute, numbers_where};
 
 /// Rows that go into one intent.
 const AT_ONCE: usize = 500;
@@ -48,25 +48,37 @@ pub struct RestoredLedger {
     pub not_forgotten: u64,
 }
 
-/// Why nothing is sent with a ledger that is a backup, or was put back from one.
-#[derive(Debug)]
+/// Why nothing is sent with a ledger that is a backup, or was restored from one.
+#[derive(Debug, thiserror::Error)]
 pub enum BackupRefusal {
     /// It is a backup.
+    #[error("the ledger `{ledger}` is a backup of {} that has not been restored; nothing was sent", local_minute(*.made_at))]
     NotPutBack {
         /// Where it is.
         ledger: String,
         /// When it was made.
         made_at: Timestamp,
     },
-    /// Nobody knows whether these people have the message, and not so many were said to be right.
+    /// These recipients might have the message already, and their number was not accepted.
+    #[error("{}", may_send_twice(*.made_at, *.number, *.said))]
     MaySendTwice {
         /// When the backup was made.
         made_at: Timestamp,
-        /// About how many people it is.
+        /// How many recipients.
         number: u64,
-        /// How many were said.
+        /// How many were accepted.
         said: Option<u64>,
     },
+}
+
+fn may_send_twice(made_at: Timestamp, number: u64, said: Option<u64>) -> String {
+    let recipients = plural(number, "recipient");
+    let accepted = said.map(|said| format!("; duplicates were accepted for {}", thousands(said))).unwrap_or_default();
+    format!(
+        "the ledger was restored from a backup of {} and does not know what was sent since: {recipients} might get the \
+         message twice{accepted}; nothing was sent",
+        local_minute(made_at)
+    )
 }
 
 /// Has a ledger that was put back count from now on.
@@ -127,7 +139,7 @@ pub async fn restore(adapters: &Adapters) -> Result<RestoredLedger, Error> {
 
 /// The numbers in the ledger that were forgotten from this state folder.
 async fn forgotten_since(adapters: &Adapters) -> Result<Vec<Phone>, Error> {
-    let unread = |error: std::io::Error| Error::Storage(format!("nobody can tell who was forgotten: {error}"));
+    let unread = |error: std::io::Error| Error::Storage(format!("cannot read which numbers were forgotten: {error}"));
     let Some(forgotten) = ForgottenNumbers::read(&adapters.state).map_err(unread)? else { return Ok(Vec::new()) };
     let (ledger, mut found) = (adapters.ledger.as_ref(), RoaringTreemap::new());
     for run in ledger.runs(RunFilter::all()).await?.iter().filter(|run| run.purged_at.is_none()) {
@@ -181,7 +193,7 @@ async fn doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64
         }
     }
     let now = Snapshot::read(ledger, run, false).await?;
-    let why = format!("the ledger was put back from a backup of {}", made_at.strftime("%Y-%m-%d %H:%M UTC"));
+    let why = format!("the ledger was restored from a backup of {}", made_at.strftime("%Y-%m-%d %H:%M UTC"));
     let end = RunEnd {
         progress: Progress::Open,
         stop: Some(StopKind::Asked),

@@ -8,13 +8,28 @@ use super::consent::{Consent, confirm};
 use super::launch::{Preparation, RunToSend, Session};
 use super::online::refuse_online;
 use super::plan::{ApprovedYes, check_profile};
-use super::{Error, Event, Proposal, blocking};
+use super::{Error, Event, Proposal, RestOfRun, blocking};
 use crate::check::online::{Cost, Prices};
 use crate::check::{Excluded, Survey};
 use crate::delivery::Snapshot;
 use crate::domain::Row;
+use crate::gateway::Balance;
 use crate::ledger::{Hold, Run, State};
 use crate::manifest::Profile;
+
+/// What is confirmed before messages of a run that exists already leave.
+pub(super) struct RestToConfirm {
+    /// How many recipients get a message.
+    pub(super) number: u64,
+    /// The most that the messages cost, if that is known.
+    pub(super) cost: Option<Cost>,
+    /// The balance of the account, if it is known.
+    pub(super) balance: Option<Balance>,
+    /// What a person sees of them.
+    pub(super) rest: Option<RestOfRun>,
+    /// Whether they are sent again.
+    pub(super) is_retry: bool,
+}
 
 impl Session {
     /// Asks for a yes to go on, and selects the run.
@@ -35,14 +50,26 @@ impl Session {
         let consent: &dyn Consent =
             if approval.is_some() && self.pin.is_some() { &ApprovedYes } else { self.consent.as_ref() };
         if let Some(profile) = self.inputs().destination.remote() {
-            let cost = match number > 0 && consent.can_come() {
-                true => Some(self.cost_of_open(profile, (&run, &open)).await?),
+            let rest = match number > 0 && consent.shows_proposals() {
+                true => self.rest_of(&run, |survey| self.chosen_of_open(&open, survey)).await.ok(),
                 false => None,
             };
-            if let Some(cost) = cost.clone().filter(|_| self.asks_first(consent)) {
-                refuse_online(&self.adapters, (self.inputs(), profile), cost).await?;
-            }
-            self.agree_to_go_on((consent, profile), (&run, &snapshot), number, cost).await?;
+            // Recipients may have opted out since the run was interrupted. Without any rows the number stays an upper limit.
+            let sent = rest.as_ref().map(|rest| rest.rows.len()).filter(|rows| *rows > 0);
+            let number = sent.map_or(number, |rows| rows.min(number));
+            let cost = match (&rest, number > 0 && consent.can_come()) {
+                (Some(rest), true) => Some(self.cost_of_rest(profile, rest)),
+                (None, true) => Some(self.cost_of_open(profile, (&run, &open)).await?),
+                (_, false) => None,
+            };
+            let balance = match cost.clone().filter(|_| self.asks_first(consent)) {
+                Some(cost) => {
+                    refuse_online(&self.adapters, (self.inputs(), profile), cost, consent.shows_proposals()).await?
+                }
+                None => None,
+            };
+            let rest = RestToConfirm { number, cost, balance, rest, is_retry: false };
+            self.agree_to_go_on((consent, profile), (&run, &snapshot), rest).await?;
         }
         let limit = match &approval {
             Some(usable) => {
@@ -68,20 +95,30 @@ impl Session {
         })))
     }
 
-    /// Asks for a yes to messages to so many people of a run, which cost so much; none is needed for none.
+    /// Asks for a confirmation of messages to recipients of a run; none is needed if there are none.
     pub(super) async fn agree_to_go_on(
         &self,
         (consent, profile): (&dyn Consent, &Profile),
         (run, snapshot): (&Run, &Snapshot),
-        number: u64,
-        cost: Option<Cost>,
+        RestToConfirm { number, cost, balance, rest, is_retry }: RestToConfirm,
     ) -> Result<(), Error> {
         if number == 0 {
             return Ok(());
         }
         let cost = cost.filter(|_| !profile.prices.is_empty());
-        let question = Proposal::GoOn { run, snapshot, profile, number, cost };
+        let (balance, rest) = (balance.as_ref(), rest.as_ref());
+        let question = Proposal::GoOn { run, snapshot, profile, number, cost, balance, rest, is_retry };
         confirm(consent, question).await
+    }
+
+    /// The most that the messages cost that a call would send of a run.
+    pub(super) fn cost_of_rest(&self, profile: &Profile, RestOfRun { survey, rows, .. }: &RestOfRun) -> Cost {
+        Cost::of(profile, &self.inputs().campaign.brief, &survey.survey.by_size, rows)
+    }
+
+    /// The rows that this call chooses of those that are not settled.
+    fn chosen_of_open(&self, open: &RoaringBitmap, survey: &Survey) -> Result<RoaringBitmap, Error> {
+        self.launch.request.chosen(&(open & survey.planned_rows()), survey.last_row)
     }
 
     /// Whether this call asks first. Where a yes is needed and nobody can give it, the run ends without a request.
@@ -95,18 +132,16 @@ impl Session {
         profile: &Profile,
         survey: &Survey,
         rows: &RoaringBitmap,
-    ) -> Result<(), Error> {
+        is_shown: bool,
+    ) -> Result<Option<Balance>, Error> {
         let inputs = self.inputs();
         let cost = Cost::of(profile, &inputs.campaign.brief, &survey.by_size, rows);
-        refuse_online(&self.adapters, (inputs, profile), cost).await
+        refuse_online(&self.adapters, (inputs, profile), cost, is_shown).await
     }
 
     /// What messages to the rows cost that this call chooses of those that are not settled.
     async fn cost_of_open(&self, profile: &Profile, (run, open): (&Run, &RoaringBitmap)) -> Result<Cost, Error> {
-        self.cost_among(profile, run, |survey| {
-            self.launch.request.chosen(&(open & survey.planned_rows()), survey.last_row)
-        })
-        .await
+        self.cost_among(profile, run, |survey| self.chosen_of_open(open, survey)).await
     }
 
     /// What messages to rows of a run cost that are chosen from a survey of its list.

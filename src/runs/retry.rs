@@ -14,9 +14,10 @@ use super::launch::{Preparation, RetryScope, RunToSend, Session};
 use super::plan::check_profile;
 use super::poll::TIMEOUT;
 use super::profiles::refuse_other_reach;
+use super::resume::RestToConfirm;
 use super::sent_rows::{GuardedNumbers, sent_rows};
 use super::stop::cancelled;
-use super::{Connection, Error, Event, List, opted_out, person};
+use super::{Connection, Error, Event, List, RetryRefusal, opted_out, person};
 use crate::check::Excluded;
 use crate::delivery::{ChainTimes, Fate, Pending, Poller, SingleKind, Snapshot};
 use crate::domain::{Outcome, Phone, Row, Status};
@@ -63,10 +64,31 @@ impl RefusedRow {
         self.state == State::Failed && self.attempt.chain.has_fallback() && !self.refused_at_intake
     }
 
-    /// Whether these words are in its error.
-    fn says(&self, error: Option<&str>) -> bool {
-        error.is_none_or(|error| self.error.to_lowercase().contains(&error.to_lowercase()))
+    /// Whether its error contains one of these texts, in any case, or there are none.
+    fn has_error(&self, texts: &[String]) -> bool {
+        let error = self.error.to_lowercase();
+        texts.is_empty() || texts.iter().any(|text| error.contains(&text.to_lowercase()))
     }
+}
+
+/// How many of the rows that a retry sends again have an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetriedError {
+    /// Their state.
+    pub state: State,
+    /// The error, or the status of the gateway; empty if there is neither.
+    pub text: String,
+    /// Their number.
+    pub rows: u64,
+}
+
+/// The errors of these rows, each once.
+fn errors_of(rows: &[RefusedRow]) -> Vec<RetriedError> {
+    let mut counts = BTreeMap::new();
+    for row in rows {
+        *counts.entry((row.state, row.error.trim())).or_default() += 1;
+    }
+    counts.into_iter().map(|((state, text), rows)| RetriedError { state, text: text.to_owned(), rows }).collect()
 }
 
 /// Rows that a retry does not send, by their reason.
@@ -100,12 +122,12 @@ impl Session {
         let runs = ledger.runs(RunFilter::of_campaign(&run.campaign)).await?;
         self.refuse_retry(&run, &runs)?;
         let hold = self.hold_of(&run).await?;
-        let changes = self.changes(&run).await?.what;
-        if !changes.is_empty() {
-            return Err(Error::RetryChanged { run: run.name(), changes });
+        if let Some(changes) = self.changes(&run).await?.what {
+            let (run, file, gateway) = (run.name(), self.inputs().campaign.file.clone(), run.gateway.clone());
+            return Err(RetryRefusal::Changed { run, file, gateway, changes }.into());
         }
         let snapshot = Snapshot::read(ledger, &run, false).await?;
-        let refused = self.refused(&run, &snapshot).await?.into_iter().filter(|row| row.says(scope.error.as_deref()));
+        let refused = self.refused(&run, &snapshot).await?.into_iter().filter(|row| row.has_error(&scope.errors));
         let (rows, others): (Vec<RefusedRow>, Vec<RefusedRow>) = refused.partition(|row| row.is_in(&scope.states));
         let elsewhere = self.guarded_elsewhere(&run, &runs).await?;
         let mut guarded = NumberSet::new(self.suppressed().await?, None);
@@ -125,24 +147,36 @@ impl Session {
         let (number, unconfirmed) = (rows.len() as u64, left_out.unconfirmed);
         let said = self.launch.request.accept_duplicates;
         if unconfirmed > 0 && (number == 0 || said.is_some_and(|said| said != number)) {
-            return Err(Error::RetryUnconfirmed { run: run.name(), rows: unconfirmed, said });
+            return Err(RetryRefusal::Unconfirmed { run: run.name(), rows: unconfirmed, said }.into());
         }
         if number == 0 {
             let failed = others.iter().filter(|row| row.state == State::Failed).count() as u64;
-            return Err(Error::NothingToRetry { run: run.name(), failed, error: scope.error.clone(), left_out });
+            let error = (!scope.errors.is_empty()).then(|| scope.errors.join("` or `"));
+            return Err(RetryRefusal::Nothing { run: run.name(), failed, error, left_out }.into());
         }
         self.refuse_restored_retry(&run, number).await?;
         self.refuse_unapproved_retry(&run, number).await?;
-        (self.adapters.observer)(Event::RetryPlanned { run: run.name(), rows: number, left_out });
+        let (planned, errors) = (scope.clone(), errors_of(&rows));
+        (self.adapters.observer)(Event::RetryPlanned {
+            run: run.name(),
+            rows: number,
+            left_out,
+            errors,
+            scope: planned,
+        });
         if let Some(profile) = self.inputs().destination.remote() {
-            let cost = match self.consent.can_come() {
-                true => {
-                    let again: RoaringBitmap = rows.iter().map(|refused| refused.row.get()).collect();
-                    Some(self.cost_among(profile, &run, |_| Ok(again)).await?)
-                }
+            let again: RoaringBitmap = rows.iter().map(|refused| refused.row.get()).collect();
+            let rest = match self.consent.shows_proposals() {
+                true => self.rest_of(&run, |_| Ok(again.clone())).await.ok(),
                 false => None,
             };
-            self.agree_to_go_on((self.consent.as_ref(), profile), (&run, &snapshot), number, cost).await?;
+            let cost = match (&rest, self.consent.can_come()) {
+                (Some(rest), true) => Some(self.cost_of_rest(profile, rest)),
+                (None, true) => Some(self.cost_among(profile, &run, |_| Ok(again)).await?),
+                (_, false) => None,
+            };
+            let rest = RestToConfirm { number, cost, balance: None, rest, is_retry: true };
+            self.agree_to_go_on((self.consent.as_ref(), profile), (&run, &snapshot), rest).await?;
         }
         let lease = ledger.claim(&hold, run.key).await?.lease;
         let order = RetryOrder {
@@ -246,7 +280,7 @@ impl Session {
             return Err(Error::SingleRun { run: run.name() });
         }
         match run.progress {
-            Progress::Replaced => return Err(Error::Replaced { run: run.name() }),
+            Progress::Replaced => return Err(RetryRefusal::Replaced { run: run.name() }.into()),
             Progress::Cancelled => return Err(cancelled(run)),
             Progress::Open | Progress::Finished => {}
         }
@@ -255,7 +289,7 @@ impl Session {
             Some(open) => {
                 let campaign = &self.inputs().campaign;
                 let (file, gateway) = (campaign.file.clone(), campaign.brief.gateway.clone());
-                Err(Error::RetryUnfinished { run: open.name(), file, gateway })
+                Err(RetryRefusal::Unfinished { run: open.name(), file, gateway }.into())
             }
             None => Ok(()),
         }

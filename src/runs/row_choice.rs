@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
-use super::Error;
+use super::{DecisionRefusal, Error};
 use crate::audience::{decode_table, is_shortened, read_columns, whole_number};
 use crate::domain::{MessageId, Phone, Row, RowSet};
 use crate::ledger::{Ledger, LedgerError, Run, Walk};
@@ -35,8 +35,9 @@ impl RowChoice {
             RowChoice::File(path) => {
                 let Lines { mut rows, by_number } = Lines::read(path, run)?;
                 if let Some(line) = take_by_number(ledger, run, &by_number, &mut rows).await? {
-                    let named = format!("row {} to {} is no message", line.named.0, line.named.1.masked());
-                    return Err(Error::ForeignId { path: path.clone(), row: line.row, named, run: run.name() });
+                    let named = format!("row {} ({}) is not a message", line.named.0, line.named.1.masked());
+                    let (path, row, run) = (path.clone(), line.row, run.name());
+                    return Err(DecisionRefusal::ForeignId { path, row, named, run }.into());
                 }
                 Ok(Some(rows))
             }
@@ -65,7 +66,7 @@ impl Lines {
     fn read(path: &Path, run: &Run) -> Result<Self, Error> {
         let file = regular_file::open(path)
             .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
-        let unreadable = |finding| Error::IdsUnreadable { path: path.to_owned(), finding };
+        let unreadable = |finding| DecisionRefusal::Unreadable { path: path.to_owned(), finding };
         let file = decode_table(file, path, None).map_err(unreadable)?;
         let (mut lines, mut wrong, name) = (Self::default(), None, run.name());
         let found = read_columns(file, path, ["id", "row", "to", "run"], |row, cells| {
@@ -77,7 +78,7 @@ impl Lines {
         });
         let [id, row, to, _] = found.map_err(unreadable)?;
         match wrong {
-            _ if !(id || row && to) => Err(Error::NoIds { path: path.to_owned(), run: name }),
+            _ if !(id || row && to) => Err(DecisionRefusal::NoIds { path: path.to_owned(), run: name }.into()),
             Some(error) => Err(error),
             None => Ok(lines),
         }
@@ -100,15 +101,15 @@ impl Lines {
             }
             _ if shortened(id) || id.is_empty() && shortened(to) => {
                 let cell = if shortened(to) { to } else { id }.to_owned();
-                Err(Error::Shortened { path: path(), row: line, cell, run: name.to_owned() })
+                Err(DecisionRefusal::Shortened { path: path(), row: line, cell, run: name.to_owned() }.into())
             }
             _ => {
                 let named = if id.is_empty() {
-                    format!("row {row} is no message")
+                    format!("row {row} is not a message")
                 } else {
                     format!("`{id}` is not the `id` of a message")
                 };
-                Err(Error::ForeignId { path: path(), row: line, named, run: name.to_owned() })
+                Err(DecisionRefusal::ForeignId { path: path(), row: line, named, run: name.to_owned() }.into())
             }
         }
     }

@@ -1,23 +1,26 @@
-//! Why nothing was done about a schedule. Surfaces find the words.
+//! Why nothing was done about a schedule.
 
 use std::path::PathBuf;
 
 use super::ArmedChange;
 
 /// Why nothing was done about a schedule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleRefusal {
     /// A campaign has none.
+    #[error("`{file}` has no `schedule`")]
     None {
         /// The campaign file.
         file: PathBuf,
     },
     /// A campaign is no longer due.
+    #[error("all times in the `schedule` of `{file}` have passed")]
     Over {
         /// The campaign file.
         file: PathBuf,
     },
     /// A campaign of the same name is armed from another file.
+    #[error("the active schedule `{name}` belongs to another file, `{there}`")]
     OtherFile {
         /// The name.
         name: String,
@@ -25,6 +28,7 @@ pub enum ScheduleRefusal {
         there: PathBuf,
     },
     /// Nothing is armed under a name.
+    #[error("there is no active schedule `{name}`")]
     Unknown {
         /// The name.
         name: String,
@@ -33,9 +37,11 @@ pub enum ScheduleRefusal {
         /// Whether anything is armed at all.
         any: bool,
     },
-    /// It is not what was armed any more.
+    /// It is not what was activated.
+    #[error("changed since the schedule was activated: {0}")]
     Changed(ArmedChange),
     /// An occurrence fired, or was left out, before.
+    #[error("the occurrence of {nominal} has already begun or was skipped")]
     Recorded {
         /// The local time that was meant.
         nominal: String,

@@ -105,7 +105,7 @@ impl Session {
         }
         let asked_for_some = request.limit.is_some() || request.rows.is_some();
         if ending.stopped.is_none() && asked_for_some && ending.counts.get(State::Planned) > 0 {
-            ending.stopped = Some(Stop::new(StopKind::Limit, "the rows that were asked for are through"));
+            ending.stopped = Some(Stop::new(StopKind::Limit, "all requested rows were processed"));
         }
         Ok(ending)
     }

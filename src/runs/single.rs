@@ -236,8 +236,7 @@ impl Single {
             check_profile(adapters, profile).await?;
         }
         if let Some(profile) = self.destination.remote() {
-            let (operation, ledger) = (self.operation, adapters.ledger.place());
-            confirm(consent, Proposal::Single { operation, phones, profile, ledger }).await?;
+            confirm(consent, Proposal::Single { operation: self.operation, phones, profile }).await?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::recorded_occurrence;
+use super::{Error, recorded_occurrence};
 use crate::calendar::Occurrence;
 use crate::finding::{BriefFinding, Finding, one_line, without_numbers};
 use crate::ledger::{Fate, OccurrenceRecord};
@@ -35,6 +35,13 @@ impl SkipRecord {
     #[must_use]
     pub fn new(why: &str, findings: &[Finding]) -> Self {
         Self { why: without_numbers(why), findings: BriefFinding::all_of(findings) }
+    }
+
+    /// The reason and the findings of an error. That nothing was sent goes without saying.
+    #[must_use]
+    pub fn of_error(error: &Error) -> Self {
+        let message = error.to_string();
+        Self::new(message.trim_end_matches("; nothing was sent"), error.findings())
     }
 
     /// Its text in the ledger.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::freeze::{Changes, changes};
 use super::inputs::Includes;
 use super::whose::refuse_stranger;
-use super::{EarlierEdition, Error, Inputs, SentAlready, already_sent, blocking, runs_of};
+use super::{ChangedInputs, EarlierEdition, Error, Inputs, SentAlready, already_sent, blocking, runs_of};
 use crate::delivery::FrozenInputs;
 use crate::ledger::{Ledger, Progress, Run};
 use crate::report::is_owned;
@@ -59,16 +59,15 @@ pub(super) async fn refuse_changes(
     inputs: &Arc<Inputs>,
     edition: &str,
 ) -> Result<(), Error> {
-    let Changes { what, damaged, keeps_edition } = changes(ledger, run, inputs).await?;
-    if what.is_empty() {
-        return Ok(());
-    }
+    let Changes { what: Some(changes), keeps_edition } = changes(ledger, run, inputs).await? else { return Ok(()) };
     let earlier_edition = (run.edition != edition).then(|| EarlierEdition {
         unfinished: run.edition.clone(),
         now: edition.to_owned(),
         is_kept: keeps_edition,
     });
-    Err(Error::InputsChanged { run: run.name(), changes: what, damaged, earlier_edition })
+    let (run, file, through) = (run.name(), inputs.campaign.file.clone(), &inputs.campaign.brief.gateway);
+    let gateway = (*through != inputs.own_gateway).then(|| through.clone());
+    Err(Error::InputsChanged(Box::new(ChangedInputs { run, file, gateway, changes, earlier_edition })))
 }
 
 /// Refuses another text within an edition whose people have a message: they would get nothing of it.

@@ -61,8 +61,7 @@ fn read_all<'f>(
         };
         match read(file, file.region.or(region)) {
             Ok(Numbers { numbers, unread }) if numbers.is_empty() && !unread.is_empty() => {
-                let message =
-                    format!("no row of `{}` holds a number that can be used: {}", file.file.display(), told(&unread));
+                let message = format!("no row of `{}` has a usable number: {}", file.file.display(), told(&unread));
                 let finding = Finding::new(&rules::SUPPRESS_FILE, message).help(advice(&unread));
                 wrong.push(at_its_key(finding));
             }
@@ -71,10 +70,10 @@ fn read_all<'f>(
                 if !unread.is_empty() {
                     let rows = unread.len() as u64;
                     let message = format!(
-                        "{} of `{}` {} no number that can be used: {}",
+                        "{} of `{}` {} no usable number: {}",
                         plural(rows, "row"),
                         file.file.display(),
-                        one_or(rows, "holds", "hold"),
+                        one_or(rows, "has", "have"),
                         told(&unread)
                     );
                     let finding = Finding::new(&rules::SUPPRESS_ROW, message).help(advice(&unread));
@@ -82,8 +81,7 @@ fn read_all<'f>(
                 }
             }
             Err(finding) => {
-                let message =
-                    format!("`{}` is a list of people who opted out, and {}", file.file.display(), finding.message);
+                let message = format!("cannot use the suppression list `{}`: {}", file.file.display(), finding.message);
                 let finding = match finding.help {
                     Some(help) => Finding::new(&rules::SUPPRESS_FILE, message).help(help),
                     None => Finding::new(&rules::SUPPRESS_FILE, message),
@@ -144,14 +142,14 @@ fn read(from: &SuppressFile, region: Option<Region>) -> Result<Numbers, Finding>
         true => Ok(held),
         false => Err(match &from.phone {
             Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
-                .help("write the header as it stands in the file, or leave `phone` out"),
+                .help("write the header as in the file, or leave out `phone`"),
             None => no_numbers(),
         }),
     }
 }
 
 fn no_numbers() -> Finding {
-    let finding = Finding::new(&rules::NO_PHONES, "no column of it holds phone numbers");
+    let finding = Finding::new(&rules::NO_PHONES, "it has no column with phone numbers");
     finding.help("name the column: `{ file: …, phone: \"Header\" }`")
 }
 
@@ -182,7 +180,7 @@ fn told(unread: &[(Row, PhoneProblem)]) -> String {
 
 fn advice(unread: &[(Row, PhoneProblem)]) -> &'static str {
     match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
-        true => "say the country of its numbers: `{ file: …, region: UA }`",
-        false => "mend these rows; whoever is meant by them would get a message",
+        true => "set the country of its numbers: `{ file: …, region: UA }`",
+        false => "correct these rows; otherwise, their recipients get the message",
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn load(file: &Path, day: Day, reach: Reach) -> LoadedFile<Campaign> 
             Err(finding) => {
                 let message = format!("the table `{}` cannot be used: {}", from.name, finding.message);
                 let place = campaign.places.of_key(&format!("data.{}", from.name));
-                let help = finding.help.unwrap_or_else(|| "write it as lists are written".to_owned());
+                let help = finding.help.unwrap_or_else(|| "use the same format as for recipient lists".to_owned());
                 loaded.findings.push(Finding::new(&rules::DATA_FILE, message).help(help).at(place));
             }
         }
@@ -46,7 +46,7 @@ fn read(from: &TableFile) -> Result<Table, Finding> {
         let refused = |message: String, help: &str| Err(Box::new(Finding::new(&rules::DATA_FILE, message).help(help)));
         if headers.len() > MOST_COLUMNS || headers.iter().map(String::len).sum::<usize>() > LARGEST_HEADERS {
             let message = "it has more than 500 columns or 8 KiB of headers".to_owned();
-            return refused(message, "remove the columns that no text uses");
+            return refused(message, "remove the columns that no template uses");
         }
         let column = column(headers, &from.key)?;
         let cells: Vec<String> = (0..headers.len()).map(|column| plain(cells.get(column)).to_owned()).collect();
@@ -54,13 +54,16 @@ fn read(from: &TableFile) -> Result<Table, Finding> {
         bytes += cells.iter().map(String::len).sum::<usize>();
         if key.is_empty() {
             return refused(
-                format!("its row {row} has nothing under `{}`", from.key),
+                format!("its row {row} has no value under `{}`", from.key),
                 "fill the cell, or remove the row",
             );
         }
         if rows.len() == MOST_ROWS || (rows.len() + 1) * headers.len() > MOST_CELLS || bytes > LARGEST {
             let message = "it has more than 10,000 rows, 250,000 cells or 1 MiB of text".to_owned();
-            return refused(message, "a table is small; what differs for everybody belongs into columns of the list");
+            return refused(
+                message,
+                "tables must be small; put data that differs for each recipient into columns of the list",
+            );
         }
         match rows.insert(key, cells) {
             None => Ok(()),
@@ -75,7 +78,7 @@ fn read(from: &TableFile) -> Result<Table, Finding> {
     let mut seen = BTreeSet::new();
     if let Some(twice) = columns.iter().find(|name| !seen.insert(name.as_str())) {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has more than one column `{twice}`"));
-        return Err(finding.help("give one of them another header"));
+        return Err(finding.help("rename one of them"));
     }
     Ok(Table { columns, rows })
 }

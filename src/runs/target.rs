@@ -36,7 +36,7 @@ impl OwnFiles<'_> {
         if named {
             kept.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
             let list = frozen.list.clone();
-            kept.extend(list.map(|path| ProtectedPath { path, what: "the list of recipients" }));
+            kept.extend(list.map(|path| ProtectedPath { path, what: "the recipient list" }));
             kept.extend(load_campaign(file, frozen.day()).value.iter().flat_map(of_user));
         }
         Target::new(CampaignPath::anywhere(path), kept)
@@ -47,14 +47,15 @@ impl OwnFiles<'_> {
     pub fn finding(self, inputs: &Inputs) -> Option<Finding> {
         let campaign = &inputs.campaign;
         let why = self.target(campaign, campaign.results_file()).judge().err()?;
-        let finding = Finding::new(&rules::RESULTS_OVERWRITE, format!("the results cannot take this place: {why}"));
-        let help = "name another file under `results`, or move what is there; only results are replaced by results";
+        let finding = Finding::new(&rules::RESULTS_OVERWRITE, format!("cannot write the results: {why}"));
+        let help =
+            "name another file under `results`, or move the existing one; only a results file can be overwritten";
         Some(finding.at(campaign.places.of_key("results")).help(help))
     }
 
     fn kept(self, campaign: Option<&Path>) -> Vec<ProtectedPath> {
         let gateways = self.profiles.files(campaign).into_iter();
-        let gateways = gateways.map(|path| ProtectedPath { path, what: "the file of the gateways' profiles" });
+        let gateways = gateways.map(|path| ProtectedPath { path, what: "the gateway profiles file" });
         let state = ProtectedPath { path: self.state.to_owned(), what: "in the state folder, where the ledger is" };
         gateways.chain([state]).collect()
     }
@@ -63,10 +64,10 @@ impl OwnFiles<'_> {
 fn of_user(campaign: &Campaign) -> Vec<ProtectedPath> {
     let mut kept = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
     let named = |file: &CampaignPath, what| ProtectedPath { path: file.path().to_owned(), what };
-    kept.extend(campaign.recipients.file().map(|list| named(list, "the list of recipients")));
-    kept.extend(campaign.data.iter().map(|table| named(&table.file, "a table of the campaign")));
-    kept.extend(campaign.suppress.iter().map(|list| named(&list.file, "a list of people who opted out")));
+    kept.extend(campaign.recipients.file().map(|list| named(list, "the recipient list")));
+    kept.extend(campaign.data.iter().map(|table| named(&table.file, "a data table of the campaign")));
+    kept.extend(campaign.suppress.iter().map(|list| named(&list.file, "a suppression list")));
     let texts = campaign.places.text_files();
-    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "a text of the campaign" }));
+    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "a template of the campaign" }));
     kept
 }

@@ -1,7 +1,7 @@
 //! The templates of an account: orders that somebody agrees to before they are given.
 
 use super::consent::confirm;
-use super::{Account, AccountView, Consent, Error, Proposal, ProposalKind, Refusal};
+use super::{Account, AccountView, Consent, Error, Proposal, ProposalKind, Refusal, TemplateRefusal};
 use crate::domain::MsgId;
 use crate::gateway::{
     CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate, DeleteViberTemplate, Inquiry, ListViberTemplates,
@@ -110,7 +110,7 @@ impl Account {
         }
         self.ask(order).await.map_err(|error| match error {
             Error::Unanswered { gateway, failure, .. } if !failure.undone => {
-                Error::OrderUnclear { gateway, failure, view }
+                TemplateRefusal::Unclear { gateway, failure, view }.into()
             }
             error => error,
         })
@@ -128,8 +128,8 @@ impl Account {
         let templates = self.ask(&ListViberTemplates).await?;
         let wanted = |template: &ViberTemplate| template.id.as_ref().map(MsgId::to_string) == Some(id.to_string());
         let template = templates.into_iter().find(wanted);
-        let template = template.ok_or_else(|| Error::NoSuchTemplate { gateway: gateway(), id })?;
-        template.text.ok_or(Error::TemplateTextUnknown { id })
+        let template = template.ok_or_else(|| TemplateRefusal::NoSuchTemplate { gateway: gateway(), id })?;
+        Ok(template.text.ok_or(TemplateRefusal::TextUnknown { id })?)
     }
 }
 
@@ -142,5 +142,5 @@ fn not_blank(what: &str, text: &str) -> Result<String, Error> {
 
 /// A deletion, unless the gateway says that it deleted nothing.
 fn deleted_any(id: u64, deleted: Option<u64>) -> Result<Option<u64>, Error> {
-    if deleted == Some(0) { Err(Error::NothingDeleted { id }) } else { Ok(deleted) }
+    if deleted == Some(0) { Err(TemplateRefusal::NothingDeleted { id }.into()) } else { Ok(deleted) }
 }

@@ -171,7 +171,7 @@ impl Worker {
         let terms = run.sharing.as_ref().map_or("", |sharing| &sharing.terms);
         let terms: SendingTerms = serde_json::from_str(terms).map_err(|_| {
             Error::Input(format!(
-                "{} was begun by another version: workers have the version of who begins runs",
+                "{} was started by another version of campaign; use the same version for all workers",
                 run.name()
             ))
         })?;
@@ -182,8 +182,8 @@ impl Worker {
         let profile = adapters.profiles.of_account(run, None, &adapters.observer)?;
         if profile.account != run.account {
             return Err(Error::Input(format!(
-                "the profile `{}` is of the account `{}` here, and {} goes through `{}`: give it the same address and \
-                 `account` as where the run began",
+                "the profile `{}` has the account `{}` on this machine, but {} is sent through `{}`; set the same \
+                 address and `account` as where the run was started",
                 profile.name,
                 profile.account,
                 run.name(),

@@ -209,8 +209,8 @@ impl Sink {
                 let written = file.write_all(bytes);
                 if let Err(error) = &written {
                     tracing::error!(
-                        "cannot write the journal `{}`: {error}; make room and start the sandbox again, \
-                         it answers nothing until then",
+                        "cannot write the journal `{}`: {error}; free disk space and restart the sandbox; until \
+                         then, it does not respond",
                         path.display()
                     );
                     *self = Sink::Broken;

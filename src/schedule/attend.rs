@@ -16,8 +16,8 @@ use crate::domain::Occasion;
 use crate::finding::BriefFinding;
 use crate::ledger::{ArmedSchedule, Fate, Ledger, LedgerError, OccurrenceRecord, Progress, RunFilter, RunId, StopKind};
 use crate::runs::{
-    ArmedChange, EndedRun, Error, Outcome, PlanRefusal, ScheduleRefusal, findings_of_armed, list_of, look_at_armed,
-    occurrence_key, recent_occurrences, recorded_occurrence, says_the_same, schedule_damage,
+    ArmedChange, EndedRun, Error, Outcome, PlanRefusal, ScheduleRefusal, SkipRecord, findings_of_armed, list_of,
+    look_at_armed, occurrence_key, recent_occurrences, recorded_occurrence, says_the_same, schedule_damage,
 };
 
 /// How often a list that is waited for is looked at.
@@ -118,7 +118,7 @@ impl Work {
         };
         if let Some(change) = change.filter(|_| change != post.change) {
             let findings = self.findings_of(armed, change).await;
-            let mut what = "changed since it was armed, so nothing is sent until it is armed again".to_owned();
+            let mut what = "changed since it was activated, so nothing is sent until it is activated again".to_owned();
             what.extend(findings.iter().map(|finding| format!("; {finding}")));
             self.tell(ScheduleEvent::Changed { schedule: armed.name.clone(), change, findings });
             tell_of(&self.daemon.adapters, armed, Occasion::Changed, &what).await?;
@@ -206,7 +206,7 @@ impl Work {
             let list = match list_of(&self.daemon.adapters, armed, &occurrence) {
                 Ok(list) => list,
                 Err(error) => {
-                    let reason = SkipReason::Refused((self.daemon.explain)(error));
+                    let reason = SkipReason::Refused(SkipRecord::of_error(&error));
                     return self.skip(armed, &occurrence, 0, reason).await.map(|_| ());
                 }
             };
@@ -220,7 +220,7 @@ impl Work {
                 return Ok(());
             };
             if is_awaited {
-                let what = format!("the occurrence of {} waits for its list", occurrence.name());
+                let what = format!("the occurrence of {} is waiting for its list", occurrence.name());
                 tell_of(&self.daemon.adapters, armed, Occasion::Waiting, &what).await?;
                 let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
                 self.tell(ScheduleEvent::Waiting { schedule, occurrence });
@@ -316,12 +316,12 @@ impl Work {
             }
             Err(Error::Ledger(error)) if error.concerns_records() => SkipReason::Damaged(error.damage()),
             Err(Error::Ledger(error)) => return Err(error),
-            Err(error) => SkipReason::Refused((self.daemon.explain)(error)),
+            Err(error) => SkipReason::Refused(SkipRecord::of_error(&error)),
         };
         let (words, is_damage) = (reason.record().to_string(), matches!(reason, SkipReason::Damaged(_)));
         if !self.skip(&armed, &occurrence, 0, reason).await? {
             if is_damage {
-                let what = format!("the run of {} broke off: {words}", occurrence.name());
+                let what = format!("the run of {} ended early: {words}", occurrence.name());
                 tell_of(&self.daemon.adapters, &armed, Occasion::Stopped, &what).await?;
             }
             self.tell(ScheduleEvent::Broke { schedule: armed.name, occurrence, why: words });
@@ -342,7 +342,7 @@ impl Work {
         };
         if same_text {
             let occasion = if ended.stop.is_some() { Occasion::Stopped } else { Occasion::Finished };
-            let what = format!("the occurrence of {} said what the one before it said", occurrence.name());
+            let what = format!("the occurrence of {} sent the same message as the previous one", occurrence.name());
             tell_of(&self.daemon.adapters, &armed, occasion, &what).await?;
         }
         self.tell(ScheduleEvent::Ended { schedule: armed.name, occurrence, ended, same_text });

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
 use super::post::Post;
-use super::{Explain, ScheduleObserver, Starter};
+use super::{ScheduleObserver, Starter};
 use crate::calendar::Occurrence;
 use crate::delivery::Interrupt;
 use crate::ledger::{ArmedSchedule, LedgerError};
@@ -28,8 +28,6 @@ pub struct Daemon {
     pub starter: Arc<dyn Starter>,
     /// Who is told.
     pub observer: ScheduleObserver,
-    /// Who finds the words for what could not be done.
-    pub explain: Explain,
     /// The campaign files that it serves, and the folders whose files it serves; all where none is named.
     pub within: Vec<PathBuf>,
     /// How long at most until what is armed is looked at again.
@@ -120,7 +118,7 @@ impl Work {
             }
             // A start that panicked is a bug; its run can be gone on with by hand, and the others go on.
             Err(error) => {
-                tracing::error!("a start ended by itself: {error}");
+                tracing::error!("a run ended unexpectedly: {error}");
                 Ok(())
             }
         }

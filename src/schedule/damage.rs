@@ -36,7 +36,7 @@ impl Work {
             Entry::Vacant(untold) => drop(untold.insert(problem.to_owned())),
         }
         self.tell(ScheduleEvent::Damaged { schedule: name.to_owned(), problem: problem.to_owned() });
-        let what = format!("the ledger is damaged ({problem}), so nothing is sent until that is mended");
+        let what = format!("the ledger is damaged ({problem}), so nothing is sent until it is repaired");
         tell_of(&self.daemon.adapters, schedule, Occasion::Changed, &what).await
     }
 }

@@ -1,11 +1,11 @@
-//! What the daemon tells. Who listens finds the words.
+//! What the daemon tells.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::calendar::Occurrence;
 use crate::finding::BriefFinding;
-use crate::runs::{ArmedChange, EndedRun, Error, SkipRecord};
+use crate::runs::{ArmedChange, EndedRun, SkipRecord};
 
 /// Something that happened to what is armed. Each names the schedule, which is the campaign.
 #[derive(Debug)]
@@ -105,14 +105,14 @@ impl SkipReason {
         let why = match self {
             Self::Missed => "missed",
             Self::Busy => "the campaign was still being sent",
-            Self::NoList(list) => &format!("the list did not come: {}", list.display()),
-            Self::Overtaken => "the next was due while it waited for its list",
-            Self::Unapproved => "nobody approved it in time",
+            Self::NoList(list) => &format!("the list did not arrive in time: {}", list.display()),
+            Self::Overtaken => "the next occurrence became due while this one was waiting for its list",
+            Self::Unapproved => "it was not approved in time",
             Self::Changed(_, findings) => {
-                return SkipRecord { why: "changed since it was armed".to_owned(), findings: findings.clone() };
+                return SkipRecord { why: "changed since it was activated".to_owned(), findings: findings.clone() };
             }
             Self::Damaged(problem) => &format!("the ledger is damaged: {problem}"),
-            Self::NobodyLeft => "nobody was left to send to",
+            Self::NobodyLeft => "no recipients were left",
             Self::Refused(record) => return record.clone(),
         };
         SkipRecord::new(why, &[])
@@ -121,6 +121,3 @@ impl SkipReason {
 
 /// Somebody who is told.
 pub type ScheduleObserver = Arc<dyn Fn(ScheduleEvent) + Send + Sync>;
-
-/// Finds the words for why something could not be done.
-pub type Explain = Arc<dyn Fn(Error) -> SkipRecord + Send + Sync>;

@@ -18,5 +18,5 @@ mod unapproved;
 
 pub use daemon::Daemon;
 pub use due::{Due, due, lateness};
-pub use event::{Explain, ScheduleEvent, ScheduleObserver, SkipReason};
+pub use event::{ScheduleEvent, ScheduleObserver, SkipReason};
 pub use starter::{Runs, Starter};

@@ -12,6 +12,7 @@ use super::{ScheduleEvent, SkipReason};
 use crate::calendar::Occurrence;
 use crate::domain::Occasion;
 use crate::ledger::{ArmedSchedule, LedgerError};
+use crate::report::local_minute;
 use crate::runs::{approvals_given, occurrence_key, planned_occurrence, short};
 
 /// How long an occurrence waits.
@@ -40,8 +41,8 @@ impl Work {
         let unapproved = Unapproved::of(occurrence.clone(), digest.clone());
         let (name, until) = (occurrence.name(), unapproved.until);
         post.unapproved = Some(unapproved);
-        let what =
-            format!("the occurrence of {name} waits until {until:.0} for an approval of its plan {}", short(&digest));
+        let (until, plan) = (local_minute(until), short(&digest));
+        let what = format!("the occurrence of {name} is waiting until {until} for approval of plan {plan}");
         tell_of(&self.daemon.adapters, armed, Occasion::Waiting, &what).await?;
         self.tell(ScheduleEvent::Unapproved { schedule: armed.name.clone(), occurrence, digest });
         Ok(())

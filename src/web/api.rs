@@ -39,7 +39,7 @@ impl TokenFile {
         let token = self.0.read("the token", &|_| None)?;
         match token.expose_secret().len() {
             SHORTEST.. => Ok(token),
-            _ => Err(format!("the token in {} is shorter than {SHORTEST} characters; make a longer one", self.0)),
+            _ => Err(format!("the token in {} is shorter than {SHORTEST} characters; create a longer one", self.0)),
         }
     }
 
@@ -50,7 +50,7 @@ impl TokenFile {
         match self.read() {
             Ok(token) => token.expose_secret().as_bytes().ct_eq(shown.trim().as_bytes()).into(),
             Err(why) => {
-                tracing::warn!("nobody is let in to /api: {why}");
+                tracing::warn!("access to /api is denied: {why}");
                 false
             }
         }
@@ -72,7 +72,7 @@ async fn admit(State(token): State<Arc<TokenFile>>, request: Request, next: Next
     if token.opens(request.headers().get(AUTHORIZATION)) {
         return next.run(request).await;
     }
-    let mut refused = told(StatusCode::UNAUTHORIZED, &json!({ "error": "the token is missing or another one" }));
+    let mut refused = told(StatusCode::UNAUTHORIZED, &json!({ "error": "the token is missing or wrong" }));
     refused.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     refused
 }
@@ -106,7 +106,7 @@ async fn one(State(views): State<Arc<Views>>, Path(name): Path<String>) -> Respo
     let latest = || of_name().find(|view| view.run.live).or_else(|| of_name().next());
     match views.iter().find(|view| view.run.name() == name).or_else(latest) {
         Some(view) => told(StatusCode::OK, &run_json(view)),
-        None => told(StatusCode::NOT_FOUND, &json!({ "error": "there is no such run" })),
+        None => told(StatusCode::NOT_FOUND, &json!({ "error": "the run does not exist" })),
     }
 }
 
@@ -117,8 +117,8 @@ async fn schedules(State(adapters): State<Adapters>) -> Response {
             told(StatusCode::OK, &json!({ "schedules": armed }))
         }
         Err(error) => {
-            tracing::warn!("what is armed cannot be read for /api: {error:?}");
-            told(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": "what is armed cannot be read" }))
+            tracing::warn!("the active schedules cannot be read for /api: {error}");
+            told(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": "the active schedules cannot be read" }))
         }
     }
 }
@@ -126,7 +126,7 @@ async fn schedules(State(adapters): State<Adapters>) -> Response {
 async fn read(views: &Views) -> Result<Arc<RunList>, Response> {
     let why = match views.latest().await {
         Ok(Some(runs)) => return Ok(runs),
-        Ok(None) => "the runs are being read; ask again in a moment".to_owned(),
+        Ok(None) => "the runs are being read; try again in a moment".to_owned(),
         Err(error) => {
             tracing::warn!("the ledger cannot be read for /api: {error}");
             "the ledger cannot be read".to_owned()

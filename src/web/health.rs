@@ -49,7 +49,7 @@ impl Health {
         let ready = match tokio::time::timeout(PATIENCE, self.ledger.prove_writable()).await {
             Ok(Ok(())) => true,
             Ok(Err(LedgerError::Busy { who, .. })) => {
-                tracing::warn!("the ledger cannot be written for now: {who}");
+                tracing::warn!("the ledger cannot be written at the moment: {who}");
                 false
             }
             Ok(Err(error)) => {
@@ -59,7 +59,7 @@ impl Health {
                 false
             }
             Err(_) => {
-                tracing::warn!("the ledger was not written within {} s", PATIENCE.as_secs());
+                tracing::warn!("the ledger could not be written within {} s", PATIENCE.as_secs());
                 false
             }
         };

@@ -29,7 +29,7 @@ pub mod words;
 pub use api::{TokenFile, routes as api};
 pub use health::{Health, routes as health};
 pub use metrics::{Counted, routes as metrics};
-pub use pages::{Explain, Invited, LINK, Pages, Visitors, is_name, routes as pages};
+pub use pages::{Invited, LINK, Pages, Visitors, is_name, routes as pages};
 pub use views::Views;
 
 use std::sync::Arc;

@@ -74,7 +74,7 @@ async fn message(
         Ok(Ok(receipts)) => receipts,
         Ok(Err(refused)) => return door.refused(refused),
         Err(error) => {
-            tracing::error!("a receipt cannot be taken: {error}");
+            tracing::error!("cannot store a receipt: {error}");
             return door.unkept();
         }
     };

@@ -43,7 +43,7 @@ pub async fn keep_fresh(adapters: Adapters, shutdown: impl Future<Output = ()>) 
 async fn write_all(adapters: &Adapters) -> Result<(), Error> {
     for run in stale_runs(adapters).await? {
         if let Some(why) = freshen(adapters, &run).await? {
-            tracing::debug!(run = run.name(), "the results were not written anew: {why:?}");
+            tracing::debug!(run = run.name(), "the results were not updated: {why}");
         }
     }
     Ok(())
@@ -162,7 +162,7 @@ fn age(run: &Run, now: Timestamp) -> Duration {
 /// Nobody waits for this; it is tried again.
 fn told(ended: Result<(), Error>) {
     if let Err(error) = ended {
-        tracing::warn!("what became of messages could not be followed: {error:?}");
+        tracing::warn!("the delivery status of messages cannot be updated: {error}");
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{account, folder};
 use crate::support::{
     Answer, Finished, Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable as _, SandboxProcess, Terminal, telling,
+    until,
 };
 
 /// An account with 2.00 UAH and one sender name.
@@ -43,13 +44,13 @@ fn a_gateway_is_tried_and_written_behind_the_profiles_that_there_are() {
     let base_url = gateway.base_url();
     let add = ["gateway", "add", "second", "--base-url", &base_url, "--key-env", KEY_VARIABLE, "--rate", "7/min"];
     let added = folder.campaign(&add).exits(0);
-    added.says("takes the key").says("2.00 UAH").says("OlenaCo (Checked)").says("written to gateways.yaml");
+    added.says("accepts the key").says("2.00 UAH").says("OlenaCo (Checked)").says("profile: gateways.yaml");
     assert_eq!(gateway.requests()[0].operations(), [json!({ "type": "balance" }), json!({ "type": "sender" })]);
     let written = format!("\nsecond:\n  base_url: {base_url}\n  api_key:\n    env: {KEY_VARIABLE}\n  rate: 7/min\n");
     assert_eq!(text(&folder, "gateways.yaml"), before + &written);
     folder.campaign(&["gateway", "balance", "--gateway", "second"]).exits(0).says("second: 2.00 UAH");
     let again = folder.campaign(&add).exits(2);
-    again.says("`gateways.yaml` has a profile `second` already");
+    again.says("`gateways.yaml` already has a profile named `second`");
 }
 
 #[cfg(unix)]
@@ -71,7 +72,7 @@ fn a_key_that_came_by_standard_input_stays_in_a_file_of_its_owner_alone() {
     assert_eq!(gateway.requests()[0].json()["auth"], KEY);
     folder.campaign(&["gateway", "senders", "--gateway", "main"]).exits(0).says("OlenaCo");
     let other = ["gateway", "add", "other", "--base-url", &base_url, "--key-file", "secrets/main.key"];
-    folder.campaign(&other).exits(0).says("the key stays in secrets/main.key");
+    folder.campaign(&other).exits(0).says("key: secrets/main.key (unchanged)");
     assert!(text(&folder, "gateways.yaml").contains("other:\n"));
 }
 
@@ -87,7 +88,7 @@ fn what_cannot_be_tried_is_not_written_unless_that_is_said() {
         refused.says(words).says("nothing was written").says("`--offline`");
         assert!(!folder.path("gateways.yaml").exists() && !folder.path("secrets").exists());
         let asked = gateway.requests().len();
-        fed(&folder, &[&add[..], &["--offline"]].concat(), KEY).exits(0).says("not asked");
+        fed(&folder, &[&add[..], &["--offline"]].concat(), KEY).exits(0).says("without testing the key");
         assert_eq!((gateway.requests().len(), text(&folder, "secrets/main.key")), (asked, format!("{KEY}\n")));
     }
 }
@@ -96,14 +97,14 @@ fn what_cannot_be_tried_is_not_written_unless_that_is_said() {
 fn a_wrong_answer_is_told_before_anything_is_asked_or_written() {
     let https = "https://gateway.invalid";
     for (arguments, said) in [
-        (&["Main", "--base-url", https][..], "`Main` cannot be a profile's name"),
-        (&["main"], "say `--base-url URL`"),
-        (&["main", "--base-url", "http://gateway.invalid"], "write `https://`"),
+        (&["Main", "--base-url", https][..], "`Main` is not a valid profile name"),
+        (&["main"], "add `--base-url URL`"),
+        (&["main", "--base-url", "http://gateway.invalid"], "use `https://`"),
         (&["main", "--base-url", "gateway.invalid"], "`--base-url URL`"),
-        (&["main", "--base-url", https], "say `--rate 10/s`"),
-        (&["main", "--base-url", https, "--rate", "fast"], "`fast` is no rate"),
+        (&["main", "--base-url", https], "add `--rate 10/s`"),
+        (&["main", "--base-url", https, "--rate", "fast"], "`fast` is not a valid rate"),
         (&["main", "--base-url", https, "--rate", "unlimited"], "only for a gateway on this machine"),
-        (&["main", "--base-url", https, "--rate", "1/s"], "there is no key"),
+        (&["main", "--base-url", https, "--rate", "1/s"], "the key is missing"),
         (&["main", "--base-url", https, "--rate", "1/s", "--key-env", "NOT_SET"], "`NOT_SET` is not set"),
         (&["sandbox", "--base-url", https, "--rate", "1/s", "--key-env", "X"], "built-in gateway"),
     ] {
@@ -119,14 +120,42 @@ fn a_person_is_asked_and_nobody_sees_the_key() {
     let sandbox = SandboxProcess::start();
     let folder = Folder::new(true);
     let asked = Terminal::start(folder.command(&["gateway", "add", "main"]));
-    asked.shows("the gateway's address, such as ").types("http://gateway.example");
-    asked.shows("write `https://`").types(&sandbox.base_url());
-    asked.shows("(Enter: none): ").types("");
-    asked.shows("the API key (it is not shown): ").types(KEY);
-    asked.shows("takes the key").shows("next: campaign gateway senders --gateway main");
+    asked.shows("URL of the gateway, such as ").types("http://gateway.example");
+    asked.shows("use `https://`").types(&sandbox.base_url());
+    asked.shows("or press Enter for sync: ").types("");
+    asked.shows("API key (hidden while you type)").types("wrong");
+    asked.shows("the gateway refused the API key");
+    until("it asks again", || asked.shown().matches("press Enter to cancel: ").count() == 2);
+    asked.types(KEY);
+    asked.shows("accepts the key").shows("next: campaign gateway senders --gateway main");
     assert!(!asked.shown().contains(KEY), "{}", asked.shown());
     asked.finish().exits(0);
     assert_eq!(text(&folder, "secrets/main.key"), format!("{KEY}\n"));
+}
+
+#[test]
+fn new_gateway_is_written_into_the_only_campaign_if_wanted() {
+    let sandbox = SandboxProcess::start();
+    for (answer, names_gateway) in [("yes", true), ("", false)] {
+        let _case = telling(format!("case: {answer:?}"));
+        let folder = Folder::new(true);
+        folder.campaign(&["init", "spring"]).exits(0);
+        let before = text(&folder, "spring.yaml");
+        let base_url = sandbox.base_url();
+        let add = ["gateway", "add", "main", "--base-url", &base_url, "--key-env", KEY_VARIABLE];
+        let asked = Terminal::start(folder.command(&add));
+        asked.shows("or press Enter for sync: ").types("");
+        asked.shows("Use main for spring.yaml?").shows("press Enter to leave the file as it is: ").types(answer);
+        asked.shows("accepts the key").shows("next: campaign run spring.yaml");
+        let through = if names_gateway { "" } else { " --gateway main" };
+        asked.shows(&format!("campaign test spring.yaml --to NUMBER{through}\r\n"));
+        asked.shows(&format!("next: campaign run spring.yaml{through}\r\n"));
+        asked.finish().exits(0);
+        let after = text(&folder, "spring.yaml");
+        assert_eq!(after != before, names_gateway);
+        assert_eq!(after.replace("\ngateway: main\n", "\n"), before, "one line is inserted, and the rest stays");
+        folder.campaign(&["check", "spring.yaml"]).exits(0);
+    }
 }
 
 /// From a spreadsheet's export to the first live message by the commands that are printed, `--yes` and the key alone.
@@ -168,7 +197,7 @@ fn a_rehearsal_with_wrong_numbers_leads_on_to_people() {
     folder.write("clients.csv", "phone;name\n+380501000002;Olena\n+3805010;Ivan\n");
     folder.campaign(&["init", "spring", "--from", "clients.csv"]).exits(0);
     let run = folder.campaign(&["run", "spring.yaml"]).exits(3).says("results spring@1 --state invalid --out -");
-    run.says("to send it for real: campaign gateway add production --for spring.yaml");
+    run.says("to send it live: campaign gateway add production --for spring.yaml");
 }
 
 #[test]

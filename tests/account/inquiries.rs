@@ -48,7 +48,7 @@ fn statuses_are_asked_for_by_either_identifier_in_one_request() {
     let house = folder(&gateway);
     let mut command = house.command(&["gateway", "status", "7"]);
     command.env("TZ", "Asia/Tokyo");
-    Process::start(command).finish().exits(0).says("READ").says("2026-11-21 17:00:00 +09:00");
+    Process::start(command).finish().exits(0).says("READ").says("2026-11-21 17:00:00\n");
     let told = house.campaign(&["gateway", "status", "7", "8", "--json"]).exits(3).json();
     assert_eq!(told["statuses"][0]["updated"], "2026-11-21T10:00:00+02:00", "programs get the gateway's text");
     assert_eq!((&told["statuses"][0]["type"], &told["statuses"][0]["status"]), (&json!("viber"), &json!("READ")));
@@ -69,13 +69,13 @@ type Failing = (&'static str, fn() -> Answer, i32, &'static str);
 fn each_failure_has_its_code_says_why_and_shows_no_key() {
     let page = |status| Answer::status_with(status, &["Retry-After: 120"]);
     let cases: [Failing; 7] = [
-        ("the key", || Answer::refused("Access denied"), 7, "the key of `local` comes from"),
+        ("the key", || Answer::refused("Access denied"), 7, "the profile `local` reads the key from"),
         ("the envelope", || Answer::refused("Invalid message type"), 3, "`Invalid message type`"),
         ("the item", || Answer::items(|operation| rejected(operation, KEY)), 3, "[key]"),
         ("a page", || Answer::status(200), 5, "a web page"),
         ("a status", || Answer::status(500), 5, "HTTP 500"),
-        ("a break", || Answer::CloseRead, 5, "the connection broke"),
-        ("an odd payload", || answer(|_| json!([])), 5, "no usable answer"),
+        ("a break", || Answer::CloseRead, 5, "the connection was lost"),
+        ("an odd payload", || answer(|_| json!([])), 5, "no usable response"),
     ];
     for (name, script, code, words) in cases {
         let _case = telling(format!("case: {name}"));
@@ -97,7 +97,12 @@ fn each_failure_has_its_code_says_why_and_shows_no_key() {
 fn a_gateway_that_cannot_be_reached_is_5_and_says_that_nothing_was_asked() {
     let house = Folder::new(true);
     house.write("gateways.yaml", &profile("local", &nobody(), ""));
-    house.campaign(&["gateway", "balance"]).exits(5).says("nobody listens on 127.0.0.1:").says("nothing was asked");
+    house
+        .campaign(&["gateway", "balance"])
+        .exits(5)
+        .says("connection refused by 127.0.0.1:")
+        .says("no request was sent")
+        .says("start the sandbox with `campaign sandbox`");
 }
 
 #[test]

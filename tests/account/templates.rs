@@ -86,7 +86,7 @@ fn a_change_without_an_answer_may_have_been_made_and_is_not_repeated() {
         for answer in [Answer::CloseRead, Answer::CutBody, Answer::status(500), Answer::status(200)] {
             let gateway = Gateway::always(answer);
             let house = folder(&gateway);
-            let ended = house.campaign(arguments).exits(5).says("it may have been done all the same");
+            let ended = house.campaign(arguments).exits(5).says("the change might have been made");
             let ended = ended.says(&format!("campaign gateway {list} --gateway local"));
             assert!(!ended.stderr.contains(KEY) && ended.stdout.is_empty(), "{}", ended.told());
             assert_eq!(gateway.requests().len(), 1, "{}", ended.told());

@@ -11,7 +11,7 @@ fn a_connection_that_breaks_leaves_its_envelope_in_doubt_and_the_run_goes_on() {
         ("read, then closed", Answer::CloseRead, 4, "addddaaaaa"),
         ("closed within the head", Answer::CutHead, 4, "addddaaaaa"),
         ("closed within the body", Answer::CutBody, 4, "addddaaaaa"),
-        ("no answer in time", Answer::Silence, 4, "addddaaaaa"),
+        ("no response in time", Answer::Silence, 4, "addddaaaaa"),
     ]);
 }
 

@@ -85,7 +85,7 @@ fn four_first_messages_that_are_refused_after_they_were_queued_stop_a_start() {
     let refused = |operation: &Value| json!({ "success": true, "data": { "id": operation["id"], "msg_id": 1, "type": "sms", "status": "REJECTED" } });
     let gateway = Gateway::accepting().with_statuses(refused);
     let sale = campaign().to(500).asynchronous().through(&gateway).write();
-    sale.run(&[]).exits(5).says("REJECTED").says("waiting for what became of the first messages, at most 10 s");
+    sale.run(&[]).exits(5).says("REJECTED").says("waiting up to 10 s for delivery reports on the warm-up messages");
     assert_eq!(gateway.phones(), [2, 3, 4, 5].map(phone));
     let results = sale.results();
     assert_eq!((results.states()[0], results.rows[0]["gateway_status"].as_str()), ("failed", "REJECTED"));
@@ -99,7 +99,7 @@ fn a_trusted_refusal_is_tried_again_for_as_long_as_the_campaign_says() {
         .through(&gateway)
         .profile("trust_status: [429]")
         .write();
-    sale.run(&[]).exits(5).says("the gateway took nothing for ");
+    sale.run(&[]).exits(5).says("the gateway accepted no requests for ");
     assert_eq!(states(&sale), "pppppppppp");
     assert!(gateway.requests().iter().all(|request| request.phones() == [phone(2)]), "nothing proven, nothing larger");
 }

@@ -57,7 +57,7 @@ fn an_id_that_was_not_sent_or_came_twice_stops_the_run() {
 fn items_in_another_order_are_matched_by_their_ids() {
     let gateway = Gateway::answering([Answer::Accept, but(|items| items.reverse())]);
     let sale = in_envelopes_of_four().through(&gateway).write();
-    sale.run(&[]).exits(0).says("another order");
+    sale.run(&[]).exits(0).says("in a different order");
     assert_eq!(states(&sale), "aaaaaaaaaa");
     let msg_ids: Vec<u64> = sale.results().column("msg_id")[1..5].iter().map(|id| id.parse().unwrap()).collect();
     assert!(msg_ids.is_sorted(), "each row has the msg_id that belongs to its id: {msg_ids:?}");

@@ -45,12 +45,9 @@ fn identifiers_that_are_odd_count_and_are_warned_of_once_with_their_number() {
     let same = with_msg_id(json!(7));
     let negative = with_msg_id(json!(-5));
     for (draft, warnings) in [
-        (campaign().asynchronous().through(&numeric), &["3 × the gateway gave a `request_id` that is a number"][..]),
-        (campaign().through(&same), &["2 × the gateway gave a `msg_id` that another message has already"]),
-        (
-            campaign().through(&negative),
-            &["3 × the gateway gave a negative `msg_id`", "2 × the gateway gave a `msg_id`"],
-        ),
+        (campaign().asynchronous().through(&numeric), &["a numeric `request_id` instead of a string 3 times"][..]),
+        (campaign().through(&same), &["a `msg_id` that another message already has 2 times"]),
+        (campaign().through(&negative), &["a negative `msg_id` 3 times", "already has 2 times"]),
     ] {
         let sale = draft.batches_of(1).write();
         let run = sale.run(&[]).exits(0);

@@ -41,10 +41,10 @@ fn too_many_requests_slow_the_run_down_and_their_envelope_stays_in_doubt() {
         let began = Instant::now();
         let told = sale.run(&[]).exits(4);
         assert!(began.elapsed() >= Duration::from_secs(2), "the gateway asked for two seconds");
-        told.says("are in doubt and are not retried")
+        told.says("are in doubt and not retried")
             .says(&format!("before the next request: HTTP {status}; 4 messages are in doubt and not retried"))
             .says(&format!("after HTTP {status}, 4 messages are in doubt and not retried"))
-            .says(&format!("write `trust_status: [{status}]`"));
+            .says(&format!("add `trust_status: [{status}]`"));
         assert_eq!(states(&sale), "addddaaaaa");
         what_is_done_is_never_sent_again(&gateway, &sale);
     }

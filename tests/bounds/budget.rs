@@ -22,8 +22,8 @@ fn with_a_second_account(sale: &Folder) {
 #[test]
 fn a_run_stops_before_it_is_more_and_goes_on_when_more_is_allowed() {
     for (limits, more, word) in [
-        ("recipients: 4", "recipients: 7", "`limits.recipients` is 4"),
-        ("cost: 3.99", "cost: 5.60", "`limits.cost` is 3.99, of which this edition has used 3.20"),
+        ("recipients: 4", "recipients: 7", "reached its `limits.recipients` of 4"),
+        ("cost: 3.99", "cost: 5.60", "has used 3.20 of its `limits.cost` of 3.99"),
     ] {
         let _case = telling(format!("case: {limits}"));
         let gateway = Gateway::accepting();
@@ -111,7 +111,7 @@ fn a_price_that_is_missing_is_a_finding_where_the_cost_is_limited() {
     for command in ["run", "check"] {
         let told = sale.campaign(&[command, "sale.yaml"]).exits(2);
         told.says("missing-price")
-            .says("`limits.cost` needs a price for `sms`, and `local` has none")
+            .says("`limits.cost` needs a price for `sms`, which the profile `local` does not have")
             .says("sale.yaml:3:");
     }
     assert!(gateway.sends().is_empty());
@@ -126,7 +126,7 @@ fn a_list_that_goes_over_a_limit_is_a_warning_beforehand_and_a_rehearsal_stops_t
     let gateway = Gateway::accepting();
     let sale = ten(&gateway, "recipients: 4, cost: 4.50").write();
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    checked.says("10 people are to be sent to, and `limits.recipients` is 4").says("can cost up to 8.00");
+    checked.says("10 recipients would get a message, but `limits.recipients` is 4").says("can cost up to 8.00");
     sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
     let rehearsal = sale.run(&["--gateway", "sandbox", "--json"]).exits(5);
     assert_eq!(stopped(&rehearsal), ("budget".to_owned(), 4, 6));

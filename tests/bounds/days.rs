@@ -29,7 +29,7 @@ fn so_many_leave_on_a_day_and_it_is_told_when_the_next_do() {
     let sale = ten(&gateway, "4").write();
     let first = run(&sale, &clock, "2027-03-01T08:00:00Z").exits(5);
     assert_eq!(stopped(&first), ("window".to_owned(), 4, 6));
-    assert!(why(&first).contains("from 2027-03-02 00:00 on (Europe/Kyiv)"), "{}", why(&first));
+    assert!(why(&first).contains("at 2027-03-02 00:00 (Europe/Kyiv)"), "{}", why(&first));
     // The same day, a minute before it ends there.
     let same = run(&sale, &clock, "2027-03-01T21:59:00Z").exits(5);
     assert_eq!(stopped(&same), ("window".to_owned(), 0, 6));
@@ -66,7 +66,7 @@ fn a_run_waits_for_the_next_day_and_whoever_asks_ends_the_wait() {
     // Some seconds before midnight.
     sale.replace("sale.yaml", "per_day: 4", "per_day: 6");
     let over_midnight = start(&sale, &clock, "2027-03-01T21:59:54Z", &["run", "sale.yaml"]);
-    over_midnight.finish().exits(0).says("`delivery.per_day` lets 6 messages leave today");
+    over_midnight.finish().exits(0).says("`delivery.per_day` allows 6 messages today");
     assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
 }
 
@@ -80,6 +80,6 @@ fn a_day_is_one_of_a_place_and_a_rehearsal_waits_for_none() {
         sale.run(&[]).exits(2).says("per_day");
     }
     let sale = ten(&gateway, "[2, 4]").write();
-    sale.run(&["--gateway", "sandbox"]).exits(0).says("the real run would go on for 3 days at `delivery.per_day`");
+    sale.run(&["--gateway", "sandbox"]).exits(0).says("a live run would take 3 days with `delivery.per_day`");
     assert!(gateway.sends().is_empty());
 }

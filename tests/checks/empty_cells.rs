@@ -21,12 +21,12 @@ fn told_of(message: &str) -> String {
 #[test]
 fn condition_in_one_text_hides_no_empty_cell_in_another() {
     let said = told(CHANNELS);
-    assert!(said.contains("`discount` is empty in row 3; `sms.message` has a hole there"), "{said}");
+    assert!(said.contains("`discount` is empty in row 3, which leaves a gap in `sms.message`"), "{said}");
     assert!(said.contains("sale.yaml:6:"), "{said}");
     assert_eq!(said.matches("[empty-cell]").count(), 1, "{said}");
     let reversed = CHANNELS.replace("viber", "telegram").replace("sms", "viber").replace("telegram", "sms");
     let said = told(&reversed.replace("Olena,", "OlenaCo,"));
-    assert!(said.contains("`viber.message` has a hole there"), "{said}");
+    assert!(said.contains("leaves a gap in `viber.message`"), "{said}");
     for (key, value) in [("button", "Get {{ discount }}"), ("link", "https://shop.example/?d={{ discount }}")] {
         let whole = "button: 'Get it', link: 'https://shop.example/', image: 'https://shop.example/a.png'";
         let old = if key == "button" { "'Get it'" } else { "'https://shop.example/'" };
@@ -35,14 +35,14 @@ fn condition_in_one_text_hides_no_empty_cell_in_another() {
             "  - viber: {{ signature: Olena, message: '{{% if discount %}}-{{{{ discount }}}}%{{% endif %}} Hi', {fields} }}"
         );
         let said = told(&viber);
-        assert!(said.contains(&format!("`discount` is empty in row 3; `viber.{key}` has a hole there")), "{said}");
+        assert!(said.contains(&format!("`discount` is empty in row 3, which leaves a gap in `viber.{key}`")), "{said}");
     }
 }
 
 #[test]
 fn condition_hides_no_empty_cell_before_or_behind_it() {
     let said = told_of("Sale {{ discount }}%! {% if discount %}(now){% endif %} {{ note }}");
-    assert!(said.contains("`sms.message` has a hole there") && said.contains("sale.yaml:5:50"), "{said}");
+    assert!(said.contains("leaves a gap in `sms.message`") && said.contains("sale.yaml:5:50"), "{said}");
     for hole in [
         "{% if discount %}a{% else %}-{{ discount }}%{% endif %} {{ note }}",
         "{% if discount or note %}-{{ discount }}% {{ note }}{% endif %}",
@@ -69,7 +69,7 @@ fn hole_in_an_included_text_names_that_text_and_its_messages() {
         "  - viber: { signature: Olena, message: '{{ note }} {% include \"footer.txt\" %}' }
   - sms: { signature: OlenaCo, message: '{{ note }}. {% include \"footer.txt\" %}' }",
     );
-    assert!(said.contains("`viber.message` and `sms.message` have a hole there"), "{said}");
+    assert!(said.contains("leaves a gap in `viber.message` and `sms.message`"), "{said}");
     assert!(said.contains("footer.txt"), "{said}");
     assert_eq!(said.matches("[empty-cell]").count(), 1, "{said}");
 }

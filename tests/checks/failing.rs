@@ -19,8 +19,8 @@ fn comparison_of_text_names_column_rows_place_and_remedy() {
     let of_rows: Vec<_> = findings.iter().filter(|finding| finding["severity"] != "note").collect();
     let [finding] = of_rows.as_slice() else { panic!("one cause, one finding: {told:#}") };
     assert_eq!((&finding["rule"], &finding["severity"]), (&"text-fails".into(), &"error".into()));
-    assert_eq!(finding["message"], "the cell of `discount` is text and is compared with a number");
-    let help = "write `discount | int > 0`, or `discount != '' and discount | int > 0` if some of its cells are empty";
+    assert_eq!(finding["message"], "`discount` is text but is compared with a number");
+    let help = "write `discount | int > 0`, or `discount != '' and discount | int > 0` if some cells are empty";
     assert_eq!(finding["help"], help);
     let line = std::fs::read_to_string(sale.path("sale.yaml")).expect("a file");
     let (at, text) = line.lines().enumerate().find(|(_, line)| line.contains("discount > 0")).expect("the line");
@@ -39,7 +39,7 @@ fn text_that_fails_with_every_row_is_an_error_and_sends_nothing() {
     let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
     let finding = &told["findings"][0];
     assert_eq!((&finding["rule"], &finding["severity"]), (&"text-fails".into(), &"error".into()));
-    let expected = "rows 2 and 3 are invalid: the cell of `sum` has a comma or spaces in its number";
+    let expected = "rows 2 and 3 are invalid: the number in the cell of `sum` contains a comma or spaces";
     assert_eq!(finding["message"], expected);
     assert!(finding["help"].as_str().is_some_and(|help| help.contains("`1250.50` instead of `1 250,50`")), "{told:#}");
     sale.campaign(&["run", "sale.yaml", "--no-wait"]).exits(2);
@@ -105,8 +105,11 @@ fn failure_in_a_text_file_stands_at_its_line() {
     let sale = campaign().with_list(&list()).channels(channel).write();
     sale.write("sale.txt", "{{ name }},\nyour {{ discount | int }}%\n");
     let told = sale.campaign(&["check", "sale.yaml"]);
-    let expected =
-        ["sale.txt:2:9", "row 5 is invalid: the cell of `discount` is not a number", "is empty, so it is not a number"];
+    let expected = [
+        "sale.txt:2:9",
+        "row 5 is invalid: the cell of `discount` is not a number",
+        "is empty and cannot be converted to a number",
+    ];
     for part in expected {
         assert!(told.stderr.contains(part), "no {part}: {}", told.told());
     }

@@ -3,6 +3,7 @@
 mod at_once;
 mod damaged;
 mod empty_cells;
+mod explained;
 mod failing;
 mod forms;
 mod opted_out;

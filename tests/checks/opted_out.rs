@@ -134,11 +134,11 @@ fn warning_counts_only_rows_that_are_planned() {
 fn plan_preview_and_prompt_warn_before_the_first_message() {
     let sale = live();
     sale.write("sale.csv", &list("status", &["", "unsubscribed", ""]));
-    let warning = "the column `status` marks recipients as opted out (`unsubscribed`), and the campaign would send to them: row 3";
+    let warning = "the column `status` marks recipients as opted out (`unsubscribed`), but the campaign would still send to them: row 3";
     sale.campaign(&["plan", "sale.yaml"]).exits(0).says(&format!("warning[opted-out-rows]: {warning}"));
     sale.campaign(&["preview", "sale.yaml"]).exits(0).says(warning);
     let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline"]));
-    asked.shows(&format!("warning: {warning}")).shows("type the number of recipients (3)").types("no");
+    asked.shows(&format!("warning: {warning}")).shows("Type 3 to send").types("no");
     asked.finish().exits(2);
     sale.campaign(&["explain", "opted-out-rows"]).exits(0).says("suppression list");
 }

@@ -20,9 +20,8 @@ fn a_word_for_nothing_in_a_message_is_counted_with_its_column_and_only_where_it_
     let hello = "Hello, {{ name }}! {{ vip }} {{ code }}";
     for nothing in ["None", "nan", "null", "undefined", "#N/A", "#REF!", "{{ first }}", "-"] {
         let said = told(hello, &[["Olena", "a", "1"], [nothing, "a", "2"], [nothing, "a", "3"]]);
-        let expected = format!(
-            "`{nothing}` stands in the message of 2 rows, the first of them row 3; it comes from the column `name`"
-        );
+        let expected =
+            format!("the column `name` contains `{nothing}` in 2 rows (first: row 3), and the message would show it");
         assert!(said.contains(&expected), "{said}");
         assert_eq!(said.matches("[placeholder-value]").count(), 1, "{said}");
     }
@@ -48,16 +47,13 @@ fn a_message_that_shows_a_hole_is_told_unless_the_empty_cell_is() {
 fn a_condition_that_takes_the_word_for_no_for_yes_is_told() {
     let bare = "{% if vip %}Thank you{% else %}Hello{% endif %} {{ name }} {{ code }}";
     let said = told(bare, &[["Olena", "true", "1"], ["Petro", "FALSE", "2"], ["Ivan", "false", "3"]]);
-    assert!(
-        said.contains("`{% if vip %}` is true in 2 rows, the first of them row 3, where the cell says `FALSE`"),
-        "{said}"
-    );
+    assert!(said.contains("`{% if vip %}` is true in 2 rows (first: row 3), where the cell is `FALSE`"), "{said}");
     for fine in [["Olena", "gold", "1"], ["Olena", "", "1"], ["Olena", "yes", "1"]] {
         assert!(!told(bare, &[fine]).contains("cell-is-text"), "{fine:?}");
     }
     let compared = "{% if vip == \"true\" %}Thank you{% else %}Hello{% endif %} {{ name }} {{ code }}";
     let said = told(compared, &[["Olena", "TRUE", "1"], ["Petro", "FALSE", "2"]]);
-    assert!(said.contains("no row has `true` in `vip`, but `TRUE` stands in row 2"), "{said}");
+    assert!(said.contains("no row has `true` in `vip`, but there is `TRUE` in row 2"), "{said}");
     assert!(
         !told(compared, &[["Olena", "TRUE", "1"], ["Petro", "true", "2"]]).contains("cell-is-text"),
         "some row passes it"
@@ -70,7 +66,7 @@ fn loop_over_the_letters_of_a_list_is_found() {
         |list: &str| format!("{{% for part in {list} %}}{{{{ part }}}} {{% endfor %}}{{{{ vip }}}} {{{{ code }}}}");
     let rows = [["Olena;Ivan", "a", "1"], ["Petro", "b", "2"]];
     let said = told(&looped("name"), &rows);
-    assert!(said.contains("a loop over `name` goes through its letters in row 2"), "{said}");
+    assert!(said.contains("the loop over `name` splits the cell into single characters in row 2"), "{said}");
     assert!(said.contains("write `name | split(pat=\";\")` in the loop"), "{said}");
     assert!(!told(&looped("name | split(pat=\";\")"), &rows).contains("loop-over-text"));
     assert!(!told(&looped("name"), &[["4321", "a", "1"]]).contains("loop-over-text"), "letters may be meant");
@@ -82,8 +78,13 @@ fn slips_and_links_of_cells_are_told_once_a_column() {
     let rows =
         [["Олeна", "http://a.example", "1"], ["Пeтpo", "HTTP://b.example", "2"], ["Olena", "https://c.example", "3"]];
     let said = told(hello, &rows);
-    assert!(said.contains("in 2 rows, the first of them row 2: the word `Олeна` is Cyrillic but for `e`"), "{said}");
-    assert!(said.contains("the links of the column `vip` do not begin with `https://` in 2 rows"), "{said}");
+    assert!(
+        said.contains(
+            "the Cyrillic word `Олeна` contains the Latin letter `e`, in the column `name` of 2 rows (first: row 2)"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("links in the column `vip` do not start with `https://` in 2 rows"), "{said}");
 }
 
 #[test]
@@ -91,12 +92,12 @@ fn a_list_that_could_say_more_than_the_message_is_noted() {
     let rows = [["Olena", "a", "1"], ["Petro", "b", "2"]];
     let same = told("Sale! https://shop.example", &rows);
     assert!(same.contains("note[same-for-all]") && same.contains("the column `name`"), "{same}");
-    assert!(same.contains("note[same-link]") && same.contains("no text uses the column `code`"), "{same}");
-    assert!(same.contains("note[unused-column]: no text uses the columns `name`, `vip`, `code`"), "{same}");
+    assert!(same.contains("note[same-link]") && same.contains("no message uses the column `code`"), "{same}");
+    assert!(same.contains("note[unused-column]: no message uses the columns `name`, `vip`, `code`"), "{same}");
     let used = told("{{ name }}, {{ vip }}: https://shop.example/?c={{ code }}", &rows);
     assert!(!used.contains("note"), "{used}");
     let one = told("{{ name }}: https://shop.example/?c={{ code }}", &rows);
-    assert!(one.contains("no text uses the column `vip`") && !one.contains("same-"), "{one}");
+    assert!(one.contains("no message uses the column `vip`") && !one.contains("same-"), "{one}");
 }
 
 #[test]

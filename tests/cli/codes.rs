@@ -69,7 +69,7 @@ fn nobody_left_to_send_to_is_0_and_says_who_has_it_since_when_and_what_to_do() {
     let sale = campaign().with_list(&list).through(&gateway).write();
     sale.run(&[]).exits(0);
     let before = std::fs::read(sale.results_file()).expect("results");
-    let told = sale.run(&[]).exits(0).says("nobody is left to send to").says("since sale@1 (20");
+    let told = sale.run(&[]).exits(0).says("no recipients are left to send to").says("already sent in sale@1 (20");
     told.says(&sale.path("sale.yaml").canonicalize().expect("a path").display().to_string())
         .says("`edition`")
         .says("campaign run sale.yaml --again 2");
@@ -79,7 +79,7 @@ fn nobody_left_to_send_to_is_0_and_says_who_has_it_since_when_and_what_to_do() {
     sale.campaign(&["run", "sale.yaml", "--again", "2", "--no-wait"]).exits(0);
     let monthly = campaign().to(2).top("edition: may").through(&gateway).write();
     monthly.run(&[]).exits(0);
-    monthly.run(&[]).exits(0).says("for another mailing wait for the campaign's next `edition`, or change it");
+    monthly.run(&[]).exits(0).says("to send another mailing, wait for the campaign's next `edition` or change it");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn results_that_cannot_be_written_in_the_end_are_74_and_nothing_is_lost() {
     let _ = std::fs::remove_file(sale.results_file());
     sale.write("results/sale.csv/in-the-way", "");
     gateway.release();
-    run.finish().exits(74).says("cannot be written");
+    run.finish().exits(74).says("cannot write the results");
     sale.campaign(&["results", "sale", "--out", "found.csv"]).exits(0);
     assert_eq!(Results::read(&sale.path("found.csv")).states(), ["accepted"; 3]);
     std::fs::remove_dir_all(sale.results_file()).expect("removed");

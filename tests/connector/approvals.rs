@@ -32,7 +32,7 @@ fn approve(connector: &Connector, digest: &str, seen: &[&str]) {
     for words in seen {
         asked.shows(words);
     }
-    asked.shows("type `yes`").types("yes");
+    asked.shows("Type yes").types("yes");
     asked.finish().exits(0);
 }
 
@@ -46,12 +46,12 @@ fn a_confirmed_message_waits_for_the_operator_who_sees_all_of_it_and_goes_out_on
     // Nobody says yes without a terminal, and `no` is none.
     connector.folder.campaign(&["approve", &digest]).exits(2);
     let asked = Terminal::start(connector.folder.command(&["approve", &digest]));
-    asked.shows("type `yes`").types("no");
+    asked.shows("Type yes").types("no");
     asked.finish().exits(2);
     waits(&connector, "send_sms", &sms());
     assert!(gateway.sends().is_empty());
     approve(&connector, &digest, &["through local", "380501234567", "OlenaCo", TEXT]);
-    connector.folder.campaign(&["approve", &digest]).exits(2).says("is approved already");
+    connector.folder.campaign(&["approve", &digest]).exits(2).says("is already approved");
     // What the yes was not for waits still.
     let mut other = sms();
     other["text"] = json!("something else");
@@ -62,7 +62,7 @@ fn a_confirmed_message_waits_for_the_operator_who_sees_all_of_it_and_goes_out_on
     again["repeat"] = json!(true);
     let again = waits(&connector, "send_sms", &again);
     assert_ne!(again, digest, "one yes is good for one message");
-    approve(&connector, &again, &["repeat: it goes out even if the same message went out"]);
+    approve(&connector, &again, &["repeat: sent even if the same message was sent"]);
     assert_eq!(gateway.phones(), [380_501_234_567]);
 }
 
@@ -115,6 +115,6 @@ fn what_waits_is_in_no_file_and_gone_with_its_connector() {
     for file in kept {
         assert!(!has(&std::fs::read(&file).expect("a file"), TEXT), "{}", file.display());
     }
-    folder.campaign(&["approve", &digest]).exits(2).says("waits no longer");
+    folder.campaign(&["approve", &digest]).exits(2).says("no longer waiting");
     assert!(gateway.sends().is_empty());
 }

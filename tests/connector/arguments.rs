@@ -168,8 +168,8 @@ fn bad_phone_is_told_in_a_plain_sentence_without_the_number() {
     let table = [
         (json!("38050marker"), "`phone` has letters; write digits with the country code"),
         (json!("380 50 123 45 67"), "`phone` has spaces; write the digits together"),
-        (json!("380-50-1234567"), "`phone` has signs that are no digits"),
-        (json!("0501234567"), "`phone` begins with 0; write the country code first"),
+        (json!("380-50-1234567"), "`phone` has characters other than digits"),
+        (json!("0501234567"), "`phone` starts with 0; write the country code first"),
         (json!("38050"), "`phone` has 5 digits"),
         (json!(1234567), "`phone` has 7 digits"),
         (json!("3805012345673805"), "`phone` has 16 digits"),

@@ -202,7 +202,10 @@ fn no_argument_leads_out_of_the_folder() {
             let result = connector.call(tool, &json!({ "campaign": name }));
             let error = told(&result);
             assert_eq!(error["code"], "campaign_refused", "{tool} {name}: {result}");
-            assert!(error["error"].as_str().is_some_and(|words| words.contains("outside of the folder")), "{error}");
+            assert!(
+                error["error"].as_str().is_some_and(|words| words.contains("outside the campaigns folder")),
+                "{error}"
+            );
             assert!(!result.to_string().contains(MARKER), "{result}");
         }
     }

@@ -176,7 +176,7 @@ fn approval_of_a_message_passes_no_policy() {
     let pending = told(&connector.call("send_sms", &sms(PHONE, "Hi")));
     let digest = pending["digest"].as_str().expect("a digest");
     let asked = Terminal::start(connector.folder.command(&["approve", digest]));
-    asked.shows("type `yes`").types("yes");
+    asked.shows("Type yes").types("yes");
     asked.finish().exits(0);
     connector.folder.write("house.csv", &format!("phone\n+{PHONE}\n"));
     refused(&connector, &("send_sms", sms(PHONE, "Hi")), "opted_out");

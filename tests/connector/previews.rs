@@ -58,7 +58,7 @@ fn preview_names_every_policy_that_holds_the_message_back() {
     let message = with(sms(PHONE, "Hi"), "sender", json!("Ол"));
     let (all, folder) = problems(folder, &options, &message);
     let opens = format!("it opens at {}", opens.strftime("%Y-%m-%d %H:%M"));
-    has(&all, &["Latin letters", "none of those that the operator", &opens, "`suppress` file"]);
+    has(&all, &["Latin letters", "does not allow messages to this number", &opens, "`suppress` file"]);
     let connector = Connector::within(folder, &options);
     let refused = told(&connector.call("send_sms", &with(message, "confirm", json!(true))));
     assert_eq!((&refused["code"], &refused["error"]), (&json!("invalid_argument"), &json!(all.join("; "))));
@@ -87,7 +87,7 @@ fn preview_names_a_reached_cap_a_taken_id_a_repeat_and_the_limit() {
     let refused = told(&connector.call("send_sms", &with(message.clone(), "confirm", json!(true))));
     let (ended, folder) = connector.ended();
     ended.exits(0);
-    let words = ["message cap", "brought this `id`", "the same message went to this number", "in an hour"];
+    let words = ["message cap", "used this `id`", "the same message was sent to this number", "messages per hour"];
     let (after, folder) = problems(folder, &options, &with(message, "text", json!(" Hi\n")));
     has(&after, &words);
     // The confirmed call is refused for the same reasons.
@@ -100,7 +100,7 @@ fn preview_names_a_reached_cap_a_taken_id_a_repeat_and_the_limit() {
         .collect();
     has(&reasons, &words);
     let (other, _) = problems(folder, &options, &with(sms(OTHER, "Hi"), "repeat", json!(true)));
-    has(&other, &["in an hour"]);
+    has(&other, &["messages per hour"]);
     assert_eq!(gateway.phones(), [PHONE]);
 }
 
@@ -130,11 +130,11 @@ fn warnings_of_check_are_shown_and_refuse_nothing() {
     let connector = Connector::start(&gateway, &["--allow-send"]);
     let long = format!("{}ё", "a ".repeat(80));
     for (phone, text, words) in [
-        (PHONE, "Hello , your code is 5".to_owned(), "a value is missing"),
+        (PHONE, "Hello , your code is 5".to_owned(), "the message has a gap"),
         (PHONE, "Dear {name}, hello".to_owned(), "a word in braces"),
-        (PHONE, "TODO: write this".to_owned(), "would be sent as it stands"),
-        (PHONE, "See http://shop.example".to_owned(), "does not begin with `https://`"),
-        (PHONE, "See https:/shop.example".to_owned(), "does not begin as a link does"),
+        (PHONE, "TODO: write this".to_owned(), "would be sent literally"),
+        (PHONE, "See http://shop.example".to_owned(), "does not start with `https://`"),
+        (PHONE, "See https:/shop.example".to_owned(), "starts with a typo"),
         (PHONE, "Пpивіт".to_owned(), "Latin"),
         (PHONE, long, "the SMS 3 parts instead of 2"),
         (PHONE, "Привіт ".repeat(45), "the SMS has 5 parts"),

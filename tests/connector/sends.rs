@@ -122,7 +122,7 @@ fn a_confirmed_message_goes_to_the_intake_once_and_is_known_like_every_message()
     let run = connector.folder.campaign(&["status", "assistant.message", "--json"]).exits(0).json();
     assert_eq!(run["counts"], json!({ "queued": 1 }), "{run}");
     connector.folder.campaign(&["results", "assistant.message@1"]).exits(0).says("cf-ray-8d5e2f-KBP");
-    connector.folder.campaign(&["retry", "assistant.message@1"]).exits(2).says("texts are not kept");
+    connector.folder.campaign(&["retry", "assistant.message@1"]).exits(2).says("contents are not stored");
 }
 
 #[test]

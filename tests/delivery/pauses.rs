@@ -60,7 +60,7 @@ fn a_frozen_list_that_was_changed_is_not_sent_to_nor_believed_and_can_be_left_be
     sale.run(&[]).exits(74).says("missing or damaged").says("--accept-changes");
     let results = std::fs::read(sale.results_file()).expect("results");
     for look in [&["results", "sale"][..], &["results", "sale", "--out", "-"], &["show", "sale", "--row", "3"]] {
-        sale.campaign(look).exits(74).says("not what the run began with");
+        sale.campaign(look).exits(74).says("not the list that the run started with");
     }
     assert_eq!(std::fs::read(sale.results_file()).expect("results"), results);
     sale.run(&["--accept-changes"]).exits(0);

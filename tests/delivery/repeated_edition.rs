@@ -165,7 +165,7 @@ fn results_of_the_run_before_are_kept_beside_their_place() {
     campaign().to(4).through(&gateway).rewrite(&sale);
     // What a person has there is never overwritten.
     sale.write("results/sale@2.csv", "my work\n");
-    sale.run(&[]).exits(0).says("the results of sale@1 are in `").says("sale@1.csv` now");
+    sale.run(&[]).exits(0).says("the results of sale@1 were moved to `").says("sale@1.csv`");
     assert_eq!((read(&sale, "results/sale@1.csv"), names(&sale).len()), (first.clone(), 3));
     let second = read(&sale, "results/sale.csv");
     campaign().to(5).through(&gateway).rewrite(&sale);

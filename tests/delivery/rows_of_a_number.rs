@@ -34,7 +34,7 @@ fn added_row_of_a_number_is_sent_in_a_list_of_any_order() {
     sale.run(&[]).exits(0);
     // Sorted anew, with other notes, and a third child of the same parent.
     allowing(&gateway, &[(2, "Cid", "y"), (2, "Bob", "y"), (2, "Ann", "z"), (3, "Dan", "y")]).rewrite(&sale);
-    sale.campaign(&["check", "sale.yaml"]).exits(0).says("2 skipped: already sent");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("−2  skipped: already sent");
     let summary = sale.run(&["--json"]).exits(0).json();
     assert_eq!(summary["counts"], json!({ "accepted": 2, "skipped": 2 }));
     assert_eq!(reasons(&sale), ["", "already sent", "already sent", ""]);
@@ -60,7 +60,7 @@ fn changed_row_is_skipped_in_doubt_and_told() {
     sale.run(&[]).exits(0);
     // Nobody knows whether one of them is Bob under another name.
     allowing(&gateway, &[(2, "Ann", "x"), (2, "Bobby", "x"), (2, "Cid", "x"), (3, "Dan", "x")]).rewrite(&sale);
-    sale.campaign(&["check", "sale.yaml"]).says("2 rows: 3 and 4 are skipped").says("under another `edition`");
+    sale.campaign(&["check", "sale.yaml"]).says("2 rows (3 and 4) are skipped").says("in a new `edition`");
     sale.run(&[]).exits(0);
     assert_eq!(reasons(&sale), ["already sent", "might be sent already", "might be sent already", ""]);
     assert_eq!(texts(&gateway), ["Hello, Ann", "Hello, Bob", "Hello, Dan"]);
@@ -128,7 +128,7 @@ fn retry_skips_a_row_that_a_later_run_reached() {
     sale.run(&["--keep-going"]).exits(3);
     sale.run(&[]).exits(0);
     assert_eq!(texts(&gateway), ["Hello, Ann", "Hello, Bob", "Hello, Bob"]);
-    sale.campaign(&["retry", "sale@1", "--yes"]).exits(3).says("has no row to send again");
+    sale.campaign(&["retry", "sale@1", "--yes"]).exits(3).says("has no rows to retry");
     assert_eq!(gateway.phones().len(), 3);
 }
 

@@ -19,7 +19,7 @@ fn a_lost_answer_is_found_by_the_run_at_its_end() {
     assert_eq!(summary["counts"], json!({ "accepted": 10 }));
     let results = sale.results();
     assert!(results.column("msg_id").iter().all(|msg_id| !msg_id.is_empty()), "{results:?}");
-    assert!(result(&sale, 4, "reason").contains("found by asking"));
+    assert!(result(&sale, 4, "reason").contains("confirmed by the gateway"));
     everybody_once(&sandbox);
     sale.run(&[]).exits(0);
     everybody_once(&sandbox);
@@ -87,7 +87,7 @@ fn what_the_gateway_tells_only_later_is_found_by_reconcile() {
     assert_eq!((&told["found"], &told["blind"]), (&json!(4), &json!(false)));
     assert_eq!(told["counts"], json!({ "accepted": 10 }));
     assert_eq!(states(&sale), "a".repeat(10), "the results are written anew");
-    sale.campaign(&["reconcile", "sale"]).exits(0).says("no row is in doubt");
+    sale.campaign(&["reconcile", "sale"]).exits(0).says("no rows are in doubt");
     assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
 }
 
@@ -184,7 +184,7 @@ fn a_gateway_that_cannot_be_asked_changes_nothing() {
     assert_eq!((&told["unclear"], &told["blind"]), (&json!(4), &json!(false)), "silence is not blindness");
     let rehearsal = campaign().write();
     rehearsal.run(&[]).exits(0);
-    rehearsal.campaign(&["reconcile", "sale"]).exits(0).says("no row is in doubt");
+    rehearsal.campaign(&["reconcile", "sale"]).exits(0).says("no rows are in doubt");
 }
 
 #[test]
@@ -193,10 +193,10 @@ fn reconcile_of_a_run_without_doubt_exits_with_0() {
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
     sale.campaign(&["status", "sale"]).exits(5);
-    sale.campaign(&["reconcile", "sale"]).exits(0).says("no row is in doubt").says("next: campaign run");
+    sale.campaign(&["reconcile", "sale"]).exits(0).says("no rows are in doubt").says("next: campaign run");
     assert_eq!(sale.campaign(&["reconcile", "sale", "--json"]).exits(0).json()["exit"], 0);
     let rejecting = Gateway::always(Answer::items(|operation| rejected(operation, "No route")));
     let refused = campaign().to(3).through(&rejecting).write();
     refused.run(&["--keep-going"]).exits(3);
-    refused.campaign(&["reconcile", "sale"]).exits(0).says("no row is in doubt");
+    refused.campaign(&["reconcile", "sale"]).exits(0).says("no rows are in doubt");
 }

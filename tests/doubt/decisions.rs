@@ -29,7 +29,7 @@ fn rows_that_count_as_sent_are_through_and_say_who_decided_and_why() {
     assert_eq!(told["counts"], json!({ "accepted": 6, "in_doubt": 2, "assumed_sent": 2 }));
     let why = "the operator's list has them";
     let told = sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent", "--why", why]).exits(0);
-    told.says("decided about 2 rows: sent");
+    told.says("resolved 2 rows as sent");
     assert_eq!(states(&sale), "assssaaaaa");
     assert!(result(&sale, 4, "reason").contains(why) && !result(&sale, 3, "reason").contains(why));
     assert_eq!(sale.campaign(&["status", "sale"]).code(), Some(0));
@@ -45,9 +45,7 @@ fn rows_may_be_named_by_a_part_of_the_results() {
     // As a spreadsheet saves it, with the last row taken out.
     let lines: Vec<&str> = text.lines().collect();
     sale.write("doubt.csv", &format!("\u{feff}{}\r\n", lines[..lines.len() - 1].join("\r\n")));
-    sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"])
-        .exits(4)
-        .says("decided about 3 rows: sent");
+    sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(4).says("resolved 3 rows as sent");
     assert_eq!(states(&sale), "asssdaaaaa");
 }
 
@@ -57,12 +55,12 @@ fn rows_that_a_spreadsheet_shortened_are_named_by_row_and_number_or_refused() {
     let resolve = || sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]);
     let spoilt = "7,83783E+14";
     for (list, words) in [
-        (format!("row;to\n3;{}\n", phone(4)), "row 2: row 3 to …04 is no message of sale@1"),
-        (format!("row;to;run\n3;{};sale@2\n", phone(3)), "row 2: row 3 is no message of sale@1"),
+        (format!("row;to\n3;{}\n", phone(4)), "row 2: row 3 (…04) is not a message of sale@1"),
+        (format!("row;to;run\n3;{};sale@2\n", phone(3)), "row 2: row 3 is not a message of sale@1"),
         (format!("id;row;to\n17;3;{}\n", phone(3)), "row 2: `17` is not the `id` of a message of sale@1"),
-        (format!("id;row;to\n{spoilt};3;3,80501E+11\n"), "a spreadsheet has shortened the numbers (`3,80501E+11`)"),
+        (format!("id;row;to\n{spoilt};3;3,80501E+11\n"), "a spreadsheet shortened the number `3,80501E+11`"),
         (format!("id;row\n{spoilt};3\n"), "results sale@1 --state in_doubt --excel --out FILE"),
-        ("row;number\n3;7\n".to_owned(), "neither a column `id` nor `row` and `to`"),
+        ("row;number\n3;7\n".to_owned(), "neither a column `id` nor the columns `row` and `to`"),
     ] {
         let _case = telling(list.clone());
         sale.write("doubt.csv", &list);
@@ -70,7 +68,7 @@ fn rows_that_a_spreadsheet_shortened_are_named_by_row_and_number_or_refused() {
         assert_eq!(states(&sale), "addddaaaaa");
     }
     sale.write("doubt.csv", &format!("id;row;to;run\n{spoilt};3;{};sale@1\n;4;\"=\"\"{}\"\"\";\n", phone(3), phone(4)));
-    resolve().exits(4).says("decided about 2 rows: sent");
+    resolve().exits(4).says("resolved 2 rows as sent");
     assert_eq!(states(&sale), "assddaaaaa");
 }
 
@@ -81,7 +79,9 @@ fn what_may_be_a_second_message_needs_the_number_of_rows() {
         let (gateway, sale) = in_doubt();
         let resolve = |more: &[&str]| sale.campaign(&[&["resolve", "sale", "--all", "--as", decision], more].concat());
         resolve(&[]).exits(2).says("--i-accept-duplicates 4");
-        resolve(&["--i-accept-duplicates", "3"]).exits(2).says("does not match");
+        resolve(&["--i-accept-duplicates", "3"])
+            .exits(2)
+            .says("duplicates were accepted for 3; no decision was recorded");
         sale.campaign(&["status", "sale"]).exits(4).says("4 in doubt");
         resolve(&["--i-accept-duplicates", "4"]).exits(if decision == "not-sent" { 3 } else { 5 });
         assert_eq!(states(&sale), if decision == "not-sent" { "annnnaaaaa" } else { "appppaaaaa" });
@@ -127,10 +127,10 @@ fn a_decision_names_its_rows_or_nothing_is_decided() {
     sale.write("foreign.csv", "to,id\n380501000003,12345\n");
     sale.write("other.csv", "row\n3\n");
     let cases: [(&[&str], i32, &str); 9] = [
-        (&["--rows", "2-3"], 2, "row 2 is not in doubt but accepted"),
+        (&["--rows", "2-3"], 2, "row 2 is accepted, not in doubt"),
         (&["--rows", "3,99"], 2, "there is no row 99"),
         (&["--rows", "1-3"], 2, "header"),
-        (&["--file", "accepted.csv"], 2, "not in doubt but accepted"),
+        (&["--file", "accepted.csv"], 2, "is accepted, not in doubt"),
         (&["--file", "foreign.csv"], 2, "`12345` is not the `id`"),
         (&["--file", "other.csv"], 2, "neither a column `id` nor"),
         (&["--file", "nowhere.csv"], 2, "cannot be read"),
@@ -159,7 +159,7 @@ fn what_was_decided_is_decided_again_by_name_only_and_sent_stays_sent() {
     not_sent(&["--rows", "3"], "1").exits(2).says("row 3 is assumed_sent");
     not_sent(&["--all"], "3").exits(3);
     assert_eq!(states(&sale), "asnnnaaaaa");
-    sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(3).says("no row of sale@1 waits");
+    sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(3).says("no row of sale@1 needs a decision");
     sale.campaign(&["resolve", "sale", "--rows", "4", "--as", "sent"]).exits(3);
     assert_eq!(states(&sale), "assnnaaaaa");
 }
@@ -218,13 +218,11 @@ fn a_part_of_the_results_is_understood_however_a_spreadsheet_has_saved_it() {
         let _case = telling(format!("case: {delimiter:?} {mark:?}"));
         let (_gateway, sale) = in_doubt();
         sale.write("doubt.csv", &format!("{mark}{}", part(&sale, delimiter)));
-        sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"])
-            .exits(0)
-            .says("decided about 4 rows");
+        sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(0).says("resolved 4 rows");
     }
     let (_gateway, sale) = in_doubt();
     let units: Vec<u8> = part(&sale, "\t").encode_utf16().flat_map(u16::to_le_bytes).collect();
     std::fs::write(sale.path("doubt.csv"), [&[0xff, 0xfe][..], &units].concat()).expect("a file");
     let decided = sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(0);
-    decided.says("decided about 4 rows");
+    decided.says("resolved 4 rows");
 }

@@ -70,7 +70,7 @@ fn an_unfinished_run_is_gone_on_with_from_a_copy_with_the_same_inputs() {
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);
     copy(&sale, "copy");
-    sale.campaign(&["run", "copy/sale.yaml"]).exits(0).says("going on with sale@1");
+    sale.campaign(&["run", "copy/sale.yaml"]).exits(0).says("resuming sale@1");
     sale.run(&[]).exits(0);
     once_each(&gateway, 2..12);
 }
@@ -91,7 +91,7 @@ fn a_symbolic_link_is_the_same_campaign() {
     gateway.release();
     first.finish().exits(0);
     for name in ["link.yaml", "folder/sale.yaml", "folder/link.yaml"] {
-        sale.campaign(&["run", name]).exits(0).says("nobody is left to send to");
+        sale.campaign(&["run", name]).exits(0).says("no recipients are left to send to");
     }
     once_each(&gateway, 2..12);
 }
@@ -137,7 +137,7 @@ fn an_owner_that_slept_while_another_took_its_run_sends_nothing_more() {
     gateway.release();
     assert!(old.is_running());
     old.signal("CONT");
-    old.finish().exits(6).says("another process took the run");
+    old.finish().exits(6).says("another process has taken over the run");
     assert_eq!(gateway.requests().len(), sent, "its next envelope is refused before it leaves");
     let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
     assert_eq!(results.states(), ["accepted"; 30], "the answer that it had waited for is evidence");

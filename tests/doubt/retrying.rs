@@ -29,7 +29,7 @@ fn refused_then(answers: Vec<Answer>) -> (Gateway, Folder) {
 #[test]
 fn refused_rows_go_out_as_new_messages_that_are_linked_to_the_old() {
     let (gateway, sale) = refused_then(Vec::new());
-    sale.campaign(&["status", "sale"]).exits(3).says("to send what was refused again").says("campaign retry sale@1\n");
+    sale.campaign(&["status", "sale"]).exits(3).says("to retry rejected messages").says("campaign retry sale@1\n");
     let summary = sale.campaign(&["retry", "sale", "--error", "NO ROUTE", "--json"]).exits(3).json();
     assert_eq!(summary["counts"], json!({ "accepted": 4, "rejected": 1 }));
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 6, 3].map(phone));
@@ -41,7 +41,7 @@ fn refused_rows_go_out_as_new_messages_that_are_linked_to_the_old() {
         .says(&ids[0].to_string())
         .says(&ids[1].to_string())
         .says("No route")
-        .says("to be sent again as a new message\n");
+        .says("will be retried as a new message\n");
     sale.campaign(&["retry", "sale"]).exits(0);
     assert_eq!(gateway.phones()[6..], [phone(4)]);
     let all: Vec<u64> = [3, 4].into_iter().flat_map(|row| ids_of(&gateway, row)).collect();
@@ -50,11 +50,31 @@ fn refused_rows_go_out_as_new_messages_that_are_linked_to_the_old() {
 }
 
 #[test]
+fn retry_names_errors_that_sending_again_does_not_help() {
+    let (gateway, sale) = refused_then(Vec::new());
+    let retry = sale.campaign(&["retry", "sale"]).exits(0);
+    let suggested = "to retry only the others: campaign retry sale@1 --error 'No route'\n";
+    retry.says("1 rejected: No route").says("correct the number in the list").says(suggested);
+    let (_gateway, sale) = refused_then(Vec::new());
+    let retry = sale.campaign(&["retry", "sale@1", "--error", "No route"]).exits(3);
+    assert!(!retry.stderr.contains("does not help"), "{}", retry.told());
+    assert_eq!(states(&sale), "aaraa");
+    assert_eq!(gateway.phones().len(), 7);
+}
+
+#[test]
+fn retry_sends_messages_with_any_of_the_named_errors() {
+    let (gateway, sale) = refused_then(Vec::new());
+    sale.campaign(&["retry", "sale", "--error", "no route", "--error", "RECEIVER"]).exits(0);
+    assert_eq!(gateway.phones()[5..], [3, 4].map(phone));
+}
+
+#[test]
 fn where_nothing_was_refused_there_is_nothing_to_retry() {
     let (gateway, sale) = refused_then(Vec::new());
     sale.campaign(&["retry", "sale", "--error", "Not enough money"]).exits(3).says("`Not enough money`");
     sale.campaign(&["retry", "sale"]).exits(0);
-    sale.campaign(&["retry", "sale"]).exits(0).says("no row to send again");
+    sale.campaign(&["retry", "sale"]).exits(0).says("no rows to retry");
     let nothing = sale.campaign(&["retry", "sale", "--json"]).exits(0).json();
     assert!(nothing["sent"] == 0 && nothing["why"].is_string(), "{nothing}");
     assert_eq!(gateway.phones().len(), 7);
@@ -125,7 +145,7 @@ fn a_live_gateway_needs_a_yes_before_anything_is_recorded() {
     assert!(super::commits(&sale) <= before + 1, "the host of the profile is all that may be remembered");
     sale.replace("gateways.yaml", "local:\n", "local:\n  prices: { sms: 0.80 }\n");
     let asked = Terminal::start(sale.command(&["retry", "sale"]));
-    asked.shows("going on with sale@1").shows("this costs at most 1.60").shows("number of recipients (2)").types("no");
+    asked.shows("Retry 2 messages from sale@1").shows("at most 1.60").shows("Type 2 to send").types("no");
     asked.finish().exits(2);
     assert_eq!(gateway.phones().len(), 5);
 }

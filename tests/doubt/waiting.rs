@@ -113,7 +113,7 @@ fn what_may_only_be_slow_or_does_harm_twice_is_never_sent_again_by_a_rule() {
         let _case = telling(format!("case: {name}"));
         let gateway = Gateway::accepting();
         let sale = change(ten_people(&gateway)).delivery("on_in_doubt: resend_if_not_found").write();
-        sale.run(&[]).exits(2).says("`resend_if_not_found` is not possible");
+        sale.run(&[]).exits(2).says("`resend_if_not_found` cannot be used");
         assert_eq!(gateway.requests().len(), 0, "{name}");
     }
 }

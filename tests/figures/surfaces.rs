@@ -54,7 +54,7 @@ fn status_agrees(sale: &Folder, figures: &Figures) {
     let text = sale.campaign(&["status", "sale"]).stdout;
     lines_agree(&text, figures);
     for (name, channel) in &figures.channels {
-        let name = if name == "unknown" { "no channel told" } else { name };
+        let name = if name == "unknown" { "channel not reported" } else { name };
         let line = text.lines().find(|line| line.starts_with(&format!("  {name}: ")));
         let counts =
             counts_of(line.unwrap_or_else(|| panic!("no {name} in:\n{text}")).split_once(": ").expect("counts").1);
@@ -117,7 +117,7 @@ fn report_agrees(sale: &Folder, figures: &Figures) {
     assert_eq!(named["rows in the list"], figures.rows());
     assert_eq!((named["Delivered"], named["Read"]), (figures.delivered(), figures.read()), "{named:?}");
     assert_eq!(named.get("Delivered only in part").copied().unwrap_or_default(), figures.in_part(), "{named:?}");
-    assert_eq!(named["Failed or refused"], figures.state("failed") + figures.state("rejected"), "{named:?}");
+    assert_eq!(named["Failed or rejected"], figures.state("failed") + figures.state("rejected"), "{named:?}");
     funnel_agrees(&html, figures);
 }
 

@@ -18,7 +18,7 @@ type Change = (&'static str, fn(Draft) -> Draft);
 fn a_run_whose_inputs_changed_is_refused_with_what_changed() {
     let gateway = Gateway::accepting();
     let changes: [Change; 6] = [
-        ("the recipients", |draft| draft.to(11)),
+        ("the list `", |draft| draft.to(11)),
         ("texts", |draft| draft.channels("  - sms: { signature: OlenaCo, message: Bye }")),
         ("`endpoint`", Draft::asynchronous),
         ("`vars`", |draft| draft.top("vars: { shop: Olena }")),
@@ -63,7 +63,7 @@ fn accepted_changes_go_to_those_without_a_message_alone() {
     let texts = gateway.sends().into_iter().flat_map(|request| request.operations());
     assert_eq!(texts.filter(|operation| operation["sms_message"] == "Bye").count(), 7);
     sale.run(&[]).exits(0);
-    sale.campaign(&["status"]).exits(0).says("ended by a start with changed inputs");
+    sale.campaign(&["status"]).exits(0).says("replaced by a new run with changed inputs");
 }
 
 #[test]

@@ -24,18 +24,15 @@ fn workbook(folder: &Folder, name: &str) {
 fn init_names_the_sheet_and_row_of_a_list() {
     let folder = Folder::new(false);
     workbook(&folder, "book.xlsx");
-    let found = "the sheet `Spring clients` looks like the list, with its headers in row 4";
+    let found = "the sheet `Spring clients` looks like the list, with its header in row 4";
     let init = ["init", "spring", "--from", "book.xlsx"];
     let refused = folder.campaign(&init).exits(2).says(found);
     refused.says("add `--sheet 'Spring clients' --header-row 4`");
     assert!(!folder.path("spring.yaml").exists());
     let sheet = [&init[..], &["--sheet", "Spring clients"]].concat();
-    folder.campaign(&sheet).exits(2).says("row 4 looks like the headers of the list: add `--header-row 4`");
-    folder.campaign(&[&sheet[..], &["--header-row", "4"]].concat()).exits(0).says("the numbers stand in `Телефон`");
-    folder
-        .campaign(&["check", "spring.yaml"])
-        .exits(0)
-        .says("the sheet `Spring clients`, one of 2, the headers in row 4");
+    folder.campaign(&sheet).exits(2).says("row 4 looks like the header of the list: add `--header-row 4`");
+    folder.campaign(&[&sheet[..], &["--header-row", "4"]].concat()).exits(0).says("phone numbers in `Телефон`");
+    folder.campaign(&["check", "spring.yaml"]).exits(0).says("sheet `Spring clients`, one of 2, header in row 4");
     folder.campaign(&["run", "spring.yaml"]).exits(0);
     let rows = folder.campaign(&["results", "spring", "--out", "-"]).exits(0).stdout;
     assert!(rows.lines().nth(1).is_some_and(|row| row.starts_with("5,")), "{rows}");
@@ -56,7 +53,7 @@ fn check_names_the_sheet_and_row_of_a_list() {
     sale.replace("sale.yaml", "file: book.xlsx", "file: book.xlsx\n  sheet: Spring clients");
     sale.campaign(&["check", "sale.yaml"])
         .exits(2)
-        .says("row 4 looks like the headers of the list: write `header_row: 4`");
+        .says("row 4 looks like the header of the list: write `header_row: 4`");
     sale.replace("sale.yaml", "file: book.xlsx", "file: book.xlsx\n  header_row: 4");
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [380_501_000_002, 380_501_000_003]);
@@ -73,7 +70,7 @@ fn header_row_of_text_keeps_row_numbers_in_a_resumed_run() {
     assert_eq!(gateway.phones(), [phone(4), phone(5)]);
     assert_eq!(sale.results().column("row"), ["4", "5"]);
     sale.replace("sale.yaml", "header_row: 3", "header_row: 9");
-    sale.campaign(&["check", "sale.yaml"]).exits(2).says("has no row 9, where its headers should be");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("has no row 9, which should contain the header");
     sale.replace("sale.yaml", "header_row: 9", "header_row: 0");
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("sale.yaml:").says("a whole number from 1 to 1000");
 }
@@ -115,16 +112,16 @@ fn first_valid_number_of_several_columns_is_sent_to() {
 fn column_of_numbers_that_is_missing_or_listed_twice_is_refused() {
     let gateway = Gateway::accepting();
     for (columns, words) in [
-        ("[mobile, work]", "no column is headed `work`"),
+        ("[mobile, work]", "the list has no column `work`"),
         ("[mobile, mobile]", "lists `mobile` twice"),
-        ("[]", "one header or a list of 1 to 10"),
-        ("[mobile, {}]", "one header or a list of 1 to 10"),
+        ("[]", "one header, or a list of 1 to 10 headers"),
+        ("[mobile, {}]", "one header, or a list of 1 to 10 headers"),
     ] {
         let sale = with_two_numbers().recipients(&format!("columns: {{ phone: {columns} }}"));
         sale.through(&gateway).write().campaign(&["check", "sale.yaml"]).exits(2).says(words);
     }
     let other = with_two_numbers().recipients("columns: { phone: mobile, name: [name, home] }");
-    other.through(&gateway).write().campaign(&["check", "sale.yaml"]).exits(2).says("`name` must be one text");
+    other.through(&gateway).write().campaign(&["check", "sale.yaml"]).exits(2).says("`name` must be one text value");
     assert!(gateway.requests().is_empty());
 }
 
@@ -134,7 +131,7 @@ fn check_names_the_row_of_headers_below_a_title() {
     let list = format!("Clients of spring,\nphone,name\n{},Ann\n{},Bo\n", phone(3), phone(4));
     let sale = campaign().with_list(&list).recipients("columns: { phone: Clients of spring }").through(&gateway);
     let sale = sale.channels("  - sms:\n      signature: OlenaCo\n      message: Hello").write();
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("the numbers stand under `phone` in row 2");
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("the phone numbers are under `phone` in row 2");
     told.says("write `header_row: 2` under `recipients`, or delete the rows above it");
     sale.replace("sale.yaml", "message: Hello", "message: Hello {{ name }}");
     let told = sale.campaign(&["check", "sale.yaml"]).exits(2).says("error[recipients-no-header]");

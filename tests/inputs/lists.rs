@@ -81,7 +81,7 @@ fn too_many_invalid_rows_are_named_with_the_advice_that_helps_most_of_them() {
         let sale = campaign().with_list(&format!("phone,name\n12,Short\n{valid}{rows}")).write();
         for arguments in [&["check", "sale.yaml"][..], &["run", "sale.yaml"]] {
             let refused = sale.campaign(arguments).exits(2).says("31 of 71 rows are invalid").says(advice);
-            refused.says("`max_invalid: 100%` in a copy of the campaign file").says("the results of a `--dry-run`");
+            refused.says("`max_invalid: 100%` in a copy of the campaign file").says("the results of `run --dry-run`");
         }
         let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
         let messages = told["findings"].as_array().expect("findings").iter().filter_map(|one| one["message"].as_str());

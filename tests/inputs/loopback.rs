@@ -83,5 +83,5 @@ fn reconcile_asks_no_live_gateway_about_a_loopback_run() {
     go_live(&sale, &gateway);
     sale.campaign(&["gateway", "trust", "local"]).exits(0);
     let refused = sale.campaign(&["reconcile", "sale"]).exits(2);
-    refused.says("sale@1 went through a gateway on this machine").says("restore the profile's address");
+    refused.says("sale@1 was sent through a gateway on this machine").says("restore the profile's address");
 }

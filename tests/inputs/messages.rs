@@ -14,13 +14,13 @@ fn priced(prices: &str) -> (Gateway, Folder) {
 #[test]
 fn the_cost_is_told_wherever_the_profile_has_prices() {
     let (_gateway, sale) = priced("prices: { sms: 0.80 }");
-    sale.campaign(&["check", "sale.yaml"]).exits(0).says("3 parts · costs at most 2.40 UAH");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("cost      2.40 UAH at most");
     let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
     assert_eq!((told["cost"].as_f64(), &told["currency"]), (Some(2.4), &json!("UAH")));
-    sale.campaign(&["preview", "sale.yaml"]).exits(0).says("3 of 3 rows · sending all costs at most 2.40 UAH");
-    sale.run(&["--dry-run"]).exits(0).says("this costs at most 2.40 UAH");
+    sale.campaign(&["preview", "sale.yaml"]).exits(0).says("3 of 3 rows · sending all of them costs at most 2.40 UAH");
+    sale.run(&["--dry-run"]).exits(0).says("a run costs at most 2.40 UAH");
     let (_gateway, other) = priced("prices: { viber: 0.50 }");
-    other.campaign(&["check", "sale.yaml"]).exits(0).says("has no known cost: the profile's `prices` lack `sms`");
+    other.campaign(&["check", "sale.yaml"]).exits(0).says("cost      unknown: the profile has no `prices` for `sms`");
     let (_gateway, free) = priced("account: main");
     let told = free.campaign(&["check", "sale.yaml"]).exits(0);
     assert!(!told.stdout.contains("cost"), "{}", told.stdout);
@@ -34,9 +34,9 @@ fn who_is_asked_for_a_yes_sees_cost_holes_and_what_makes_messages_longer() {
     sale.replace("sale.yaml", "Hello, {{ name }}", &long);
     sale.replace("sale.csv", "Person 3", "");
     let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "--limit", "2"]));
-    asked.shows("costs at most 3.20").shows("`name` is empty in row 3");
-    asked.shows("`–` (U+2013) in row 2 makes this 2 parts instead of 1: 3 rows, 3 parts more, about 2.40");
-    asked.shows("type the number of recipients (2)").types("no");
+    asked.shows("at most 3.20").shows("`name` is empty in row 3");
+    asked.shows("`–` (U+2013) in row 2 makes the SMS 2 parts instead of 1; 3 rows, 3 extra parts, about 2.40");
+    asked.shows("Type 2 to send").types("no");
     asked.finish().exits(2);
 }
 
@@ -49,7 +49,7 @@ fn empty_values_are_counted_unless_the_text_minds_them() {
         sale.campaign(&["check", "sale.yaml"]).exits(0).stderr
     };
     let told = checked("Hi, {{ name | title }}! {{ recipient[\"City name\"] }}");
-    assert!(told.contains("`name` is empty in 2 rows, the first of them row 3"), "{told}");
+    assert!(told.contains("`name` is empty in 2 rows (first: row 3)"), "{told}");
     assert!(told.contains("`recipient[\"City name\"]` is empty in row 3"), "{told}");
     assert!(told.contains("{{ name | default(value='…', boolean=true) }}"), "{told}");
     for minded in [
@@ -69,17 +69,18 @@ fn a_character_that_makes_messages_longer_is_named_with_what_to_write_instead() 
     let channel = format!("  - sms: {{ signature: OlenaCo, message: \"{text}\" }}");
     let sale = campaign().channels(&channel).write();
     let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    told.says("`’` (U+2019) in row 2 makes this 2 parts instead of 1: 3 rows, 3 parts more").says("write `'` instead");
+    told.says("`’` (U+2019) in row 2 makes the SMS 2 parts instead of 1; 3 rows, 3 extra parts")
+        .says("write `'` instead");
     sale.campaign(&["preview", "sale.yaml", "--rows", "2"]).exits(0).says("longer because of `’`");
     sale.replace("sale.yaml", "It’s", "It's");
-    assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).stderr.contains("parts more"));
+    assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).stderr.contains("extra parts"));
 }
 
 #[test]
 fn a_check_says_why_rows_are_skipped() {
     let sale = campaign().with_list("phone,name\n380501000002,Olena\n380501000002,Olena\n").write();
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("1 skipped");
-    told.says("  2 rows in the list\n  − 1 skipped: duplicate number (row 3)\n  = 1 message\n");
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("✓ sale.yaml is ready: 1 of 2 recipients\n");
+    told.says("     2  rows in sale.csv\n    −1  skipped: duplicate number  row 3\n     1  gets a message\n");
 }
 
 #[test]
@@ -102,11 +103,11 @@ fn a_gateway_that_is_named_stays_named_on_the_way_to_the_first_message() {
 fn a_row_inside_a_cell_is_no_reason_to_refuse_a_list_and_is_told() {
     let list = "phone,name\n380501000002,\"Olena\n380501000003,Ivan\nBondar\"\n380501000004,Taras\n";
     let sale = campaign().with_list(list).write();
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("2 rows");
-    told.says("a cell with several lines holds what looks like a row: row 2").says("if somebody is missing there");
+    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("2  rows in sale.csv");
+    told.says("a cell with several lines seems to contain another row: row 2").says("correct the quotes");
     sale.replace("sale.csv", "Ivan\nBondar", "Ivan\n");
     sale.campaign(&["check", "sale.yaml"])
         .exits(2)
-        .says("contains line 3, which looks like a row")
+        .says("contains line 3, which looks like a separate row")
         .says("end of its cell");
 }

@@ -61,8 +61,11 @@ fn what_is_no_regular_file_is_refused_with_a_word_wherever_a_file_is_named() {
             fs::remove_file(sale.path(name)).expect("a file");
             become_it(&sale.path(name));
             // Only a device that is reached through a link out of its folder is refused for that already.
-            let word =
-                if (kind, name) == ("device", "hello.sms.txt") && arguments == check { "leads out" } else { kind };
+            let word = if (kind, name) == ("device", "hello.sms.txt") && arguments == check {
+                "outside its folder"
+            } else {
+                kind
+            };
             sale.campaign(arguments).exits(2).says(name).says(word);
             assert!(gateway.phones().is_empty());
         }

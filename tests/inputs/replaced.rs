@@ -36,14 +36,14 @@ fn refused(sale: &Folder, gateway: &Gateway, why: &str) {
 #[test]
 fn results_that_would_replace_a_file_of_the_user_refuse_the_run_before_anything_is_sent() {
     for (place, why) in [
-        ("sale.csv", "the list of recipients"),
-        ("./sale.csv", "the list of recipients"),
-        ("sub/../sale.csv", "the list of recipients"),
-        ("link.csv", "the list of recipients"),
-        ("twin.csv", "the list of recipients"),
+        ("sale.csv", "the recipient list"),
+        ("./sale.csv", "the recipient list"),
+        ("sub/../sale.csv", "the recipient list"),
+        ("link.csv", "the recipient list"),
+        ("twin.csv", "the recipient list"),
         ("sale.yaml", "the campaign file"),
-        ("hello.txt", "a text of the campaign"),
-        ("gateways.yaml", "the gateways' profiles"),
+        ("hello.txt", "a template of the campaign"),
+        ("gateways.yaml", "the gateway profiles file"),
         ("state/ledger.sqlite", "in the state folder"),
         ("./state/new.csv", "in the state folder"),
         ("notes.txt", "not a results file"),
@@ -52,7 +52,7 @@ fn results_that_would_replace_a_file_of_the_user_refuse_the_run_before_anything_
         ("sub/", "is a folder"),
         ("pipe", "a pipe or a device"),
         ("/dev/null", "a pipe or a device"),
-        ("broken.csv", "a link that leads to nothing"),
+        ("broken.csv", "a broken link"),
     ] {
         let _case = telling(format!("case: {place}"));
         let gateway = Gateway::accepting();
@@ -81,7 +81,7 @@ fn a_list_that_is_results_itself_is_still_not_replaced() {
     let again = with_results("sub/../again.csv").through(&gateway).write();
     again.write("again.csv", &std::fs::read_to_string(sale.results_file()).expect("results"));
     again.replace("sale.yaml", "file: sale.csv", "file: again.csv");
-    refused(&again, &gateway, "the list of recipients");
+    refused(&again, &gateway, "the recipient list");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn the_answer_is_shown_kept_and_listed() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     ask(&desk, "otp", &[]).exits(0).says("0042").says("0.5").says("next: campaign show gateway.otp@1 --row 2");
-    desk.campaign(&["show", "gateway.otp@1", "--row", "2"]).exits(0).says("the gateway took it").says("0042");
+    desk.campaign(&["show", "gateway.otp@1", "--row", "2"]).exits(0).says("accepted by the gateway").says("0042");
     let row = Results::parse(&desk.campaign(&["results", "gateway.otp@1"]).exits(0).stdout);
     let answer: serde_json::Value = serde_json::from_str(row.column("answer")[0]).expect("JSON");
     assert_eq!(answer, json!({ "code": "0042", "price": 0.5 }));
@@ -99,7 +99,7 @@ fn every_answer_has_its_state_and_its_code_and_nothing_goes_on_with_it() {
             desk.campaign(&["status", run]).exits(if state == "not_sent" { 3 } else { code });
             let results = Results::parse(&desk.campaign(&["results", run]).exits(0).stdout);
             assert_eq!(results.states(), [state]);
-            desk.campaign(&["run", run]).exits(2).says("never repeated by itself");
+            desk.campaign(&["run", run]).exits(2).says("is not repeated automatically");
             desk.campaign(&["stop", run]).exits(0).says("not being sent");
             assert_eq!(gateway.requests().len(), 1);
         }
@@ -113,11 +113,14 @@ fn a_single_question_in_doubt_cannot_be_ordered_again_and_never_counts_as_unsent
         let desk = desk(&gateway);
         ask(&desk, command, &[]).exits(4);
         let again = ["resolve", run, "--all", "--as", "send-again", "--i-accept-duplicates", "1"];
-        desk.campaign(&again).exits(2).says("holds single questions; ask again with `campaign gateway`");
+        desk.campaign(&again)
+            .exits(2)
+            .says("contains lookups or verification calls")
+            .says("help: repeat it with `campaign gateway`");
         ask(&desk, command, &[]).exits(0);
         let results = Results::parse(&desk.campaign(&["results", run]).exits(0).stdout);
         assert_eq!(results.states(), ["in_doubt", "accepted"]);
-        desk.campaign(&["retry", run]).exits(2).says("holds single questions");
+        desk.campaign(&["retry", run]).exits(2).says("contains lookups or verification calls");
     }
 }
 
@@ -132,8 +135,8 @@ fn an_operator_that_takes_no_code_calls_is_a_rejection() {
 fn doubt_says_what_may_have_happened_and_asking_again_is_a_new_operation() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let desk = desk(&gateway);
-    let doubt = ask(&desk, "otp", &[]).exits(4).says("may have been executed and charged");
-    doubt.says("will not be by itself").says("next: campaign show gateway.otp@1 --row 2");
+    let doubt = ask(&desk, "otp", &[]).exits(4).says("might have been executed and charged");
+    doubt.says("not repeated automatically").says("next: campaign show gateway.otp@1 --row 2");
     ask(&desk, "otp", &[]).exits(0).says("gateway.otp@1 row 3");
     let ids: Vec<_> = gateway.requests().iter().map(|request| request.operations()[0]["id"].clone()).collect();
     assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
@@ -146,7 +149,7 @@ fn a_gateway_that_is_not_there_is_tried_for_a_moment_and_nothing_stays_open() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     desk.replace("gateways.yaml", crate::support::Reachable::base_url(&gateway).as_str(), &format!("http://{free}"));
-    ask(&desk, "lookup", &[]).exits(5).says("nothing was sent").says("nobody listens");
+    ask(&desk, "lookup", &[]).exits(5).says("nothing was sent").says("connection refused by 127.0.0.1:");
     let run = &runs(&desk)[0];
     assert_eq!((&run["counts"], &run["exit"]), (&json!({ "not_sent": 1 }), &json!(3)));
     assert_eq!((&run["state"], &run["stopped"]), (&json!("finished"), &json!(null)), "{run}");
@@ -160,7 +163,7 @@ fn ctrl_c_waits_for_the_answer_that_is_on_its_way() {
     let mut call = Process::start(desk.command(&["gateway", "otp", NUMBER]));
     until("the call is asked for", || !gateway.requests().is_empty());
     call.signal("INT");
-    until("the signal is taken", || call.stderr().contains("is waited for"));
+    until("the signal is taken", || call.stderr().contains("for the response to the request"));
     gateway.release();
     call.finish().exits(130).says("0042");
     assert_eq!(runs(&desk)[0]["counts"], json!({ "accepted": 1 }));
@@ -187,9 +190,9 @@ fn a_second_ctrl_c_and_a_kill_leave_doubt_that_the_next_call_does_not_touch() {
     let mut twice = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
     asked(1);
     twice.signal("INT");
-    until("the signal is taken", || twice.stderr().contains("is waited for"));
+    until("the signal is taken", || twice.stderr().contains("for the response to the request"));
     twice.signal("INT");
-    twice.finish().exits(130).says("may have been executed");
+    twice.finish().exits(130).says("might have been executed");
     desk.campaign(&["status", "gateway.lookup@1"]).exits(4).says("1 in doubt");
     let killed = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
     asked(2);
@@ -233,8 +236,8 @@ fn lookups_are_rows_of_one_run_that_is_listed_once() {
         gateway.requests().iter().map(|request| request.operations()[0]["id"].to_string()).collect();
     assert_eq!(ids.len(), 9, "an identifier was given twice");
     desk.campaign(&["show", "gateway.lookup", "--to", NUMBER]).exits(0).says("in doubt");
-    desk.campaign(&["show", "gateway.lookup", "--row", "5"]).exits(0).says("the gateway took it");
-    desk.campaign(&["show", "gateway.lookup", "--row", "11"]).exits(2).says("has the rows 2 to 10");
+    desk.campaign(&["show", "gateway.lookup", "--row", "5"]).exits(0).says("accepted by the gateway");
+    desk.campaign(&["show", "gateway.lookup", "--row", "11"]).exits(2).says("its rows are 2 to 10");
 }
 
 #[test]
@@ -282,6 +285,6 @@ fn a_call_that_died_before_it_began_leaves_a_run_without_rows_that_can_be_looked
     assert!(gateway.requests().is_empty());
     let results = desk.campaign(&["results", "gateway.lookup"]).exits(0);
     assert_eq!(results.stdout.lines().count(), 1, "a header: {}", results.stdout);
-    desk.campaign(&["show", "gateway.lookup", "--row", "2"]).exits(2).says("nothing was sent in row 2");
+    desk.campaign(&["show", "gateway.lookup", "--row", "2"]).exits(2).says("has no row 2");
     ask(&desk, "lookup", &[]).exits(0).says("gateway.lookup@1 row 3");
 }

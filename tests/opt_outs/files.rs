@@ -52,7 +52,7 @@ fn a_file_that_cannot_hold_anybody_back_refuses_the_run_where_it_is_named() {
     };
     refused("stop.csv");
     sale.write("stop.csv", "name,city\nOlha,Kyiv\nIvan,Lviv\n");
-    refused("no column of it holds phone numbers");
+    refused("it has no column with phone numbers");
     sale.write("stop.csv", &format!("phone\n0{0}\n0{0}\n", phone(2) % 1_000_000_000));
     refused("region: UA");
     sale.write("stop.csv", "phone,x\n\"+380501234567\n");

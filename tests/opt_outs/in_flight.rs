@@ -90,7 +90,7 @@ fn the_end_says_how_many_opted_out_while_it_was_sent_and_counts_nobody_who_had_b
     let begun = sale.run(&["--limit", "5", "--json"]).exits(0).json();
     assert_eq!((&begun["counts"]["skipped"], &begun["opted_out"]), (&json!(1), &json!(0)));
     opt_out(&sale, 9, &[]);
-    sale.run(&[]).exits(0).says("1 person opted out while it was sent, and got nothing");
+    sale.run(&[]).exits(0).says("1 recipient opted out during the run and was skipped");
     let done = sale.run(&["--json"]).exits(0).json();
     assert_eq!(done["opted_out"], 0);
 }

@@ -5,6 +5,7 @@ mod importing;
 mod in_flight;
 mod list;
 mod planned;
+mod regions;
 mod removing;
 mod review;
 mod words;
@@ -14,7 +15,9 @@ use crate::support::{Folder, phone};
 /// Puts the number of a row on the list.
 fn opt_out(sale: &Folder, row: usize, more: &[&str]) {
     let number = format!("+{}", phone(row));
-    sale.campaign(&[&["suppress", "add", number.as_str()], more].concat()).exits(0).says("gets no marketing from");
+    sale.campaign(&[&["suppress", "add", number.as_str()], more].concat())
+        .exits(0)
+        .says("gets no marketing messages from");
 }
 
 /// Who is on the list.

@@ -13,7 +13,7 @@ fn who_opted_out_is_left_out_wherever_a_run_is_looked_at_before_it_sends() {
     opt_out(&sale, 4, &["--campaign", "another"]);
     let counts = json!({ "planned": 4, "skipped": 1 });
     assert_eq!(sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
-    sale.campaign(&["check", "sale.yaml"]).exits(0).says("1 skipped: opted out");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("−1  skipped: opted out");
     sale.campaign(&["preview", "sale.yaml", "--rows", "3"]).exits(0).says("opted out");
     assert_eq!(sale.run(&["--dry-run", "--json"]).exits(0).json()["counts"], counts);
     // A rehearsal plays the real run.
@@ -30,7 +30,7 @@ fn what_a_gateway_on_this_machine_told_counts_for_such_gateways_alone() {
     let sale = campaign().to(3).through(&gateway).write();
     let told = format!("phone,gateways,reason\n+{},loopback,STOP\n+{},all,STOP\n", phone(2), phone(3));
     sale.write("replies.csv", &told);
-    sale.campaign(&["suppress", "import", "replies.csv", "--yes"]).exits(0).says("2 new on the list");
+    sale.campaign(&["suppress", "import", "replies.csv", "--yes"]).exits(0).says("2 new · ");
     let rehearsal = sale.run(&["--gateway", "sandbox", "--json"]).exits(0).json();
     assert_eq!(rehearsal["counts"], json!({ "accepted": 2, "skipped": 1 }), "a rehearsal is of a run to real people");
     sale.run(&[]).exits(0);

@@ -26,15 +26,15 @@ fn number_is_removed_after_yes_was_typed() {
     let number = format!("+{}", phone(2));
     let remove = || sale.command(&["suppress", "remove", &number]);
     let asked = Terminal::start(remove());
-    asked.shows("asked by phone").shows("may get them again").shows("Type `yes` to remove 1 opt-out").types("");
-    asked.shows("nothing was changed");
+    asked.shows("asked by phone").shows("could get messages again").shows("Type yes to remove 1 opt-out").types("");
+    asked.shows("Nothing was changed.");
     asked.finish().exits(2);
     let refused = sale.campaign(&["suppress", "remove", &number]).exits(2).says("help: ").says("`--yes`");
     assert!(!refused.stderr.contains(&phone(2).to_string()), "{}", refused.told());
     assert_eq!(rows(&sale), [2]);
     let asked = Terminal::start(remove());
     asked.shows("or press Enter").types("yes");
-    asked.shows("can get marketing from any campaign again");
+    asked.shows("can get marketing messages from any campaign again");
     asked.finish().exits(0);
     sale.campaign(&["suppress", "remove", &number]).exits(0).says("is not on the list");
 }
@@ -53,9 +53,13 @@ fn undone_import_removes_what_it_added_and_nothing_else() {
     let refused = sale.campaign(undo).exits(2).says("removing 3 opt-outs that 1 import added");
     refused.says("nothing was changed").says("help: ");
     let asked = Terminal::start(sale.command(undo));
-    asked.shows("3 opt-outs of 1 import").shows("clients.csv, ").shows("replies, stay").shows("Type 3 to remove");
+    asked
+        .shows("Remove 3 opt-outs from 1 import?")
+        .shows("clients.csv, ")
+        .shows("replies, are kept")
+        .shows("Type 3 to remove");
     asked.types("yes");
-    asked.shows("nothing was changed");
+    asked.shows("Nothing was changed.");
     asked.finish().exits(2);
     assert_eq!(rows(&sale).len(), 7);
     let asked = Terminal::start(sale.command(undo));
@@ -126,18 +130,20 @@ fn number_that_is_listed_for_every_campaign_stays_held_back() {
     let number = format!("+{}", phone(2));
     opt_out(&sale, 2, &["--reason", "asked by phone"]);
     let remove = &["suppress", "remove", &number, "--campaign", "sale", "--yes"][..];
-    let still = "the number is still on the list for every campaign";
+    let still = "The number is still on the list for every campaign";
     let told = sale.campaign(remove).exits(0).says(still).says("asked by phone");
     told.says("is not on the list for the campaign sale alone: nothing changed");
     sale.campaign(&["suppress", "add", &number, "--campaign", "sale"]).exits(0);
     let asked = Terminal::start_on(200, sale.command(&remove[..5]));
-    asked.shows(still).shows("Type `yes` to remove 1 opt-out").types("yes");
+    asked.shows(still).shows("Type yes to remove 1 opt-out").types("yes");
     asked.shows(still);
     let told = asked.finish().exits(0);
-    assert!(!told.told().contains("can get marketing from"), "{}", told.told());
+    assert!(!told.told().contains("can get marketing messages from"), "{}", told.told());
     assert_eq!(entries(&sale).len(), 1);
     let told = sale.campaign(&[remove, &["--json"]].concat()).exits(0).json();
     assert_eq!((&told["removed"], &told["still"]["scope"]), (&json!([]), &json!("everything")));
-    sale.campaign(&["suppress", "remove", &number, "--yes"]).exits(0).says("can get marketing from any campaign again");
+    sale.campaign(&["suppress", "remove", &number, "--yes"])
+        .exits(0)
+        .says("can get marketing messages from any campaign again");
     sale.campaign(remove).exits(0).says("is not on the list for the campaign sale: nothing changed");
 }

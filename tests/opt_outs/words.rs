@@ -32,8 +32,8 @@ fn what_cannot_be_such_a_word_is_told_at_its_line_and_column_before_anything_is_
     let sale = campaign().through(&gateway).profile("opt_out_words: words.txt").write();
     for (words, place, said) in [
         ("Годі\n  do not write again\n", "words.txt:2:3", "has 4 words"),
-        ("Годі\n…\n", "words.txt:2:1", "no letter and no digit"),
-        ("# none yet\n", "words.txt:1:1", "it has no words"),
+        ("Годі\n…\n", "words.txt:2:1", "neither a letter nor a digit"),
+        ("# none yet\n", "words.txt:1:1", "the file contains no words"),
     ] {
         sale.write("words.txt", words);
         sale.campaign(&["check", "sale.yaml"]).exits(2).says("error[opt-out-words]").says(place).says(said);
@@ -41,7 +41,7 @@ fn what_cannot_be_such_a_word_is_told_at_its_line_and_column_before_anything_is_
     }
     sale.write("words.txt", "Годі\nстоп\nгоді.\n");
     let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("warning[opt-out-words]");
-    told.says("words.txt:2:1").says("`стоп` is `СТОП` already").says("words.txt:3:1");
+    told.says("words.txt:2:1").says("`стоп` is the same as `СТОП`").says("words.txt:3:1");
     std::fs::remove_file(sale.path("words.txt")).expect("a file");
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("words.txt` does not exist").says("gateways.yaml:5:18");
     assert!(gateway.requests().is_empty());

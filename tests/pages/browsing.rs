@@ -37,7 +37,8 @@ fn the_front_page_shows_runs_what_is_armed_and_who_opted_out() {
     let browser = Browser::first(&server);
     let page = browser.page("/");
     let words = main(&page);
-    for said in ["sale@1", "Finished", "10 Accepted by the gateway", "Armed", "1 person gets no more messages"] {
+    for said in ["sale@1", "Finished", "10 Accepted by the gateway", "Active", "1 recipient gets no marketing messages"]
+    {
         assert!(words.contains(said), "{said}: {words}");
     }
     let due = page.of_class("due");
@@ -79,7 +80,7 @@ fn whatever_is_of_a_run_is_told_by_the_clock_of_its_campaign() {
     assert!(main(&front).contains(&format!("{there} (Asia/Kathmandu)")), "{there}: {}", main(&front));
     let began = |page: &Html| {
         let words = main(page);
-        let (_, rest) = words.split_once("began ").expect("a beginning");
+        let (_, rest) = words.split_once("started ").expect("a beginning");
         rest.chars().take_while(|sign| !"(·".contains(*sign)).collect::<String>().trim().to_owned()
     };
     assert_eq!(began(&front), began(&browser.page("/runs/sale@1")), "one event has one date");
@@ -120,10 +121,10 @@ fn rows_by_state_come_a_page_at_a_time_and_each_row_once() {
     assert_eq!(back.attribute("href"), "/runs/sale@1/rows?from=230");
     let beyond = browser.page("/runs/sale@1/rows?state=rejected&from=302");
     assert_eq!(rows(&beyond), [0_u32; 0]);
-    assert!(main(&beyond).contains("There are none further on"), "{}", main(&beyond));
+    assert!(main(&beyond).contains("No more rows"), "{}", main(&beyond));
     let nothing = browser.get("/runs/sale@1/rows?state=nothing");
     assert_eq!(nothing.status, 404);
-    assert_eq!(nothing.page().one("h1").words(), "Nothing is here");
+    assert_eq!(nothing.page().one("h1").words(), "Page not found");
 }
 
 #[test]
@@ -188,7 +189,7 @@ fn the_campaign_of_a_run_is_shown_as_it_was_frozen_and_as_it_is_with_what_check_
     assert!(shown[0].contains("Good day, {{ name }}") && shown[1].contains("Hello, {{ name }}"), "{shown:?}");
     assert!(main(&page).contains("insecure-link"), "{}", main(&page));
     std::fs::remove_file(sale.path("sale.yaml")).expect("removed");
-    assert!(main(&browser.page("/runs/sale@1/campaign")).contains("not there any more"));
+    assert!(main(&browser.page("/runs/sale@1/campaign")).contains("no longer exists"));
 }
 
 #[test]
@@ -199,7 +200,7 @@ fn no_page_fetches_a_list_from_elsewhere() {
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
     let words = main(&browser.page("/runs/sale@1/campaign"));
-    assert!(words.contains("nobody looked at the list"), "{words}");
+    assert!(words.contains("was not checked"), "{words}");
     browser.get("/runs/sale@1/preview");
     assert!(!sale.path("fetched").exists());
 }
@@ -215,14 +216,14 @@ fn a_row_shows_its_message_and_one_that_is_left_out_shows_none() {
     for asked in ["", "?message=shown"] {
         let page = |row: u32| browser.page(&format!("/runs/sale@1/rows/{row}{asked}"));
         assert!(page(2).of_class("phone-sms")[0].words().contains("Hello, Olha"));
-        for (row, why) in [(3, "their number stands in an earlier row"), (4, "letters instead of a phone number")] {
+        for (row, why) in [(3, "duplicate number"), (4, "letters instead of a phone number")] {
             assert!(page(row).of_class("phone-sms").is_empty() && main(&page(row)).contains(why), "{row}");
         }
     }
     for row in ["0", "1", "5", "-1", "4294967296", "x"] {
         assert_eq!(browser.get(&format!("/runs/sale@1/rows/{row}")).status, 404, "{row}");
     }
-    assert!(browser.page("/runs/sale@1/rows").one("main").words().contains("Shown: 1 to 3 of 3."));
+    assert!(browser.page("/runs/sale@1/rows").one("main").words().contains("Rows 1 to 3 of 3."));
     std::fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");
     let history = main(&browser.page("/runs/sale@1/rows/2"));
     assert!(history.contains("Accepted by the gateway"), "what happened needs no copies: {history}");
@@ -276,8 +277,8 @@ fn front_page_shows_the_rest_beside_damaged_records() {
         "sale@1 cannot be read",
         "sale@2",
         "Damaged: nothing is sent",
-        "the schedule sale is not as it was written",
-        "who opted out",
+        "the schedule sale is corrupt",
+        "a record of the suppression list",
     ] {
         assert!(words.contains(said), "{said}: {words}");
     }

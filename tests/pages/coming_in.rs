@@ -120,7 +120,7 @@ fn who_is_shown_out_is_out_at_once_and_nobody_else_is() {
     assert_eq!((&named("Ivan")["decides"], &named("Ivan")["sessions"]), (&false.into(), &1.into()));
     let mut live = olha.follow("/runs/sale@1/live", None);
     assert_eq!(live.next().expect("an event").kind, "parts");
-    sale.campaign(&["serve", "revoke", "Olha"]).exits(0).says("Olha is out");
+    sale.campaign(&["serve", "revoke", "Olha"]).exits(0).says("of Olha");
     assert_eq!(olha.get("/").status, 403);
     assert_eq!(live.next().map(|event| event.kind), Some("gone".to_owned()));
     assert!(live.next().is_none(), "the stream is over");
@@ -145,10 +145,10 @@ fn a_session_outlives_the_server_and_ends_when_its_visitor_leaves() {
 #[test]
 fn links_need_a_server_that_ever_began_and_a_name() {
     let sale = campaign().write();
-    sale.campaign(&["serve", "link", "--for", "Olha"]).exits(2).says("no server ever began");
+    sale.campaign(&["serve", "link", "--for", "Olha"]).exits(2).says("no server has used this state folder");
     sale.campaign(&["serve", "link"]).exits(2).says("--for");
-    sale.campaign(&["serve", "link", "--for", " "]).exits(2).says("a name is");
-    sale.campaign(&["serve", "list"]).exits(0).says("nobody may look");
+    sale.campaign(&["serve", "link", "--for", " "]).exits(2).says("a name must have");
+    sale.campaign(&["serve", "list"]).exits(0).says("no one can sign in");
     Server::start(&sale, &["--pages-url", "https://campaign.example.com"]).end("TERM").exits(0);
     sale.campaign(&["serve", "link", "--for", "Olha"]).exits(0).says("https://campaign.example.com/enter/");
     sale.campaign(&["serve", "revoke", "Nobody"]).exits(0).says("nothing changed");
@@ -211,6 +211,6 @@ fn damaged_file_of_visitors_closes_the_pages_and_not_the_webhooks() {
     sale.write("state/visitors.json", "{");
     assert_eq!(visitor.get("/").status, 503);
     assert_eq!(hooked.tell(&operations(&gateway)[1], &delivered), 200);
-    until("it is in the log", || server.stderr().contains("the pages are closed"));
+    until("it is in the log", || server.stderr().contains("the dashboard is closed"));
     drop(server);
 }

@@ -32,14 +32,14 @@ fn rows_in_doubt_are_decided_about_under_the_name_of_who_decides() {
     let fields = [SENT.as_slice(), &[("why", "all of them called back")]].concat();
     let decided = olha.send("/runs/sale@1/resolve", &fields);
     assert_eq!((decided.status, decided.header("location")), (303, "/runs/sale@1?done=resolve"));
-    assert!(olha.page("/runs/sale@1?done=resolve").one("main").words().contains("It was decided."));
+    assert!(olha.page("/runs/sale@1?done=resolve").one("main").words().contains("Your decision was recorded."));
     assert_eq!(sale.results().counts()["assumed_sent"], 4);
     let shown = sale.campaign(&["show", "sale@1", "--row", "3", "--json"]).json();
     let change = &shown["history"].as_array().expect("a list").last().expect("a change")["change"];
     assert_eq!((&change["by"], &change["why"]), (&"Olha".into(), &"all of them called back".into()));
     let history = olha.page("/runs/sale@1/rows/3").one("main").words();
-    assert!(history.contains("Counts as sent, decided by Olha"), "{history}");
-    assert!(olha.page("/").one("main").words().contains("Olha \"went out\" for rows of sale@1"));
+    assert!(history.contains("Marked as sent by Olha"), "{history}");
+    assert!(olha.page("/").one("main").words().contains("Olha mark as sent: rows of sale@1"));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn another_number_than_that_of_the_rows_is_refused_and_nothing_decided() {
         for count in ["", "3", "5", "four", "-4"] {
             let refused = browser.send("/runs/sale@1/resolve", &[("decision", decision), ("count", count)]);
             assert_eq!(refused.status, 422, "{decision} {count}");
-            assert!(refused.page().one("main").words().contains("It is about 4 rows"), "{decision} {count}");
+            assert!(refused.page().one("main").words().contains("The decision affects 4 rows"), "{decision} {count}");
         }
     }
     assert_eq!(browser.send("/runs/sale@1/resolve", &[("count", "4")]).status, 422, "no decision");
@@ -129,7 +129,7 @@ fn who_may_only_look_is_refused_and_sees_no_button() {
     ] {
         let refused = ivan.send(path, fields);
         assert_eq!(refused.status, 403, "{path}");
-        assert!(refused.page().one("main").words().contains("lets you look, and not decide"), "{path}");
+        assert!(refused.page().one("main").words().contains("You have view-only access"), "{path}");
     }
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
     assert!(!sale.path("state/orders.jsonl").exists(), "nothing was ordered");

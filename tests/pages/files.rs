@@ -39,7 +39,7 @@ fn the_first_messages_stand_side_by_side_on_each_channel_with_what_they_cost() {
         assert!(viber.contains(said), "{said}: {viber}");
     }
     let sms = html.of_class("phone-sms")[0].words();
-    for said in ["number 2, if not delivered", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"] {
+    for said in ["Fallback 2, if not delivered before", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"] {
         assert!(sms.contains(said), "{said}: {sms}");
     }
     assert!(html.all("mark").iter().any(|mark| mark.text == "Person 2"));
@@ -77,12 +77,12 @@ fn who_is_left_out_and_what_was_found_stand_beside_what_they_are_about() {
     let sale = campaign().with_list(list).channels(channels).recipients("max_invalid: 100%").write();
     let (_, html) = previewed(&sale, &["--lang", "en"]);
     let table = html.one("table").words();
-    assert!(table.contains("their number stands in an earlier row Skipped 1"), "{table}");
+    assert!(table.contains("duplicate number Skipped 1"), "{table}");
     assert!(table.contains("Invalid 1"), "{table}");
     let sms = html.of_class("phone-sms")[0].words();
     assert!(sms.contains("Warning") && sms.contains("insecure-link") && sms.contains("sale.yaml:"), "{sms}");
     let told = html.of_class("message").into_iter().map(|message| message.words()).collect::<Vec<_>>();
-    assert!(told[1].contains("Skipped: their number stands in an earlier row"), "{told:?}");
+    assert!(told[1].contains("Skipped: duplicate number"), "{told:?}");
     assert!(told[2].contains("Invalid:"), "{told:?}");
 }
 
@@ -100,8 +100,7 @@ fn a_page_speaks_the_language_that_was_asked_for_or_that_of_the_system() {
         Process::start(command).finish().exits(0);
         let (_, html) = read(&sale, "out.html");
         assert_eq!(html.one("html").attribute("lang"), code, "{variable}={locale} {option:?}");
-        let words =
-            if code == "uk" { "Хто не отримає повідомлення" } else { "Who is left out" };
+        let words = if code == "uk" { "Хто не отримає повідомлення" } else { "Skipped rows" };
         assert!(html.all("h2").iter().any(|heading| heading.words() == words), "{variable}={locale} {option:?}");
     }
 }
@@ -117,8 +116,8 @@ fn a_page_is_private_written_whole_and_replaces_no_file_of_others() {
         fs::read_dir(sale.path(".")).expect("a folder").map(|entry| entry.expect("an entry").file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".campaign-page-")), "{left:?}");
     let list = fs::read_to_string(sale.path("sale.csv")).expect("a list");
-    sale.campaign(&["preview", "sale.yaml", "--html", "sale.csv"]).exits(2).says("no page that this program made");
-    sale.campaign(&["plan", "sale.yaml", "--out", "sale.yaml"]).exits(2).says("no page that this program made");
+    sale.campaign(&["preview", "sale.yaml", "--html", "sale.csv"]).exits(2).says("not a page written by campaign");
+    sale.campaign(&["plan", "sale.yaml", "--out", "sale.yaml"]).exits(2).says("not a page written by campaign");
     assert_eq!(fs::read_to_string(sale.path("sale.csv")).expect("a list"), list);
 }
 
@@ -131,7 +130,7 @@ fn wrong_uses_are_told_and_nothing_is_written() {
         (&["preview", "sale.yaml", "--lang", "uk"], "--html"),
         (&["plan", "sale.yaml", "--unmasked"], "--out"),
         (&["preview", "sale.yaml", "--html", "a.html", "--lang", "de"], "de"),
-        (&["preview", "sale.yaml", "--html", "-"], "name one"),
+        (&["preview", "sale.yaml", "--html", "-"], "standard output"),
         (&["preview", "sale.yaml", "--html", "pages"], "is a folder"),
         (&["preview", "sale.yaml", "--html", "a.html", "--rows", "99"], "99"),
     ];
@@ -171,7 +170,7 @@ fn a_plan_shows_who_approves_it_what_it_is_and_how_to() {
     );
     let page = html.one("main").words();
     let source = "Source recipients.file: sale.csv";
-    for said in ["Goes through local", "cost at most 4.80 UAH", "Hello, Person 2", "kept for 30 days", source] {
+    for said in ["Sent through local", "maximum cost 4.80 UAH", "Hello, Person 2", "kept for 30 days", source] {
         assert!(page.contains(said), "{said}: {page}");
     }
     assert_eq!(gateway.requests().len(), 0);
@@ -189,7 +188,7 @@ fn a_page_is_opened_by_the_systems_own_program_and_where_there_is_no_screen_its_
         Process::start(command).finish().exits(0)
     };
     let path = format!("{}:/usr/bin:/bin", sale.path("bin").display());
-    open(None, &path).says("there is no screen here").says("out.html");
+    open(None, &path).says("no screen is available").says("out.html");
     assert!(!sale.path("opened").exists());
     open(Some(":0"), &path);
     until("it is opened", || sale.path("opened").exists());
@@ -204,7 +203,7 @@ fn where_nobody_gets_a_message_a_preview_shows_what_each_would_get_and_a_plan_as
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
     let page = previewed(&sale, &["--lang", "en"]).1.one("main").words();
-    for said in ["Nobody of this list gets a message now", "they have this message already", "Hello, Person 2"] {
+    for said in ["No recipients of this list get a message now", "already got this message", "Hello, Person 2"] {
         assert!(page.contains(said), "{said}: {page}");
     }
     sale.campaign(&["plan", "sale.yaml", "--out", "plan.html", "--lang", "en"]).exits(0);

@@ -174,7 +174,7 @@ fn a_run_that_was_purged_is_told_as_far_as_it_is_known() {
     change_ledger(&hooked.sale, "DELETE FROM figures");
     let bare = report(&hooked.sale, &["--lang", "en"]);
     assert_eq!((&bare.data["figures"], &bare.data["counts"]), (&Value::Null, &before.data["counts"]));
-    assert!(bare.html.one("main").words().contains("More than these counts is not kept"));
+    assert!(bare.html.one("main").words().contains("Only these counts are stored"));
     let sum: u64 = bare.bars("funnel").iter().skip(1).take(1).map(|(_, rows)| rows).sum();
     assert_eq!(sum, 2, "who is left out stands there without the reasons");
 }
@@ -213,8 +213,7 @@ fn what_a_gateway_says_is_text_whatever_it_is_and_is_told_in_two_languages() {
     let gateway = Gateway::always(Answer::items(move |operation| rejected(operation, hostile)));
     let sale = campaign().to(4).through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
-    for (language, title) in [("en", "What was refused or failed"), ("uk", "Що відхилено або не вдалося")]
-    {
+    for (language, title) in [("en", "Failure reasons"), ("uk", "Що відхилено або не вдалося")] {
         let told = report(&sale, &["--lang", language]);
         assert_eq!(told.html.one("html").attribute("lang"), language);
         assert!(told.html.all("b").is_empty());
@@ -248,7 +247,7 @@ fn a_program_is_told_where_it_is_and_what_stands_in_it_and_wrong_uses_write_noth
     assert_eq!((&told["html"], &told["exit"], &told["run"]), (&json!("out.html"), &json!(0), &json!("sale@1")));
     assert_eq!(told["figures"]["counts"], told["counts"]);
     sale.campaign(&["report", "nothing", "--out", "a.html"]).exits(2);
-    sale.campaign(&["report", "sale", "--out", "sale.csv"]).exits(2).says("no page that this program made");
+    sale.campaign(&["report", "sale", "--out", "sale.csv"]).exits(2).says("not a page written by campaign");
     assert!(!sale.path("a.html").exists());
 }
 
@@ -267,7 +266,7 @@ fn what_is_left_of_a_budget_is_what_no_run_of_its_edition_has_used_by_the_limit_
     let money = &second.data["figures"]["money"];
     assert_eq!((&second.data["run"], &money["used_at_most"]), (&json!("sale@2"), &json!(1.6)));
     assert_eq!((&money["budget"], &money["budget_left"]), (&json!(5), &json!(1.0)));
-    assert!(second.html.one("main").words().contains("Left of it for all runs of the edition 1.00 UAH"));
+    assert!(second.html.one("main").words().contains("Remaining budget for all runs of the edition 1.00 UAH"));
     sale.campaign(&["report", "sale@1", "--out", "report.html"]).exits(0);
     let first = fs::read_to_string(sale.path("report.html")).expect("a page");
     assert!(!first.contains("budget_left"), "another limit counts by now");
@@ -283,7 +282,7 @@ fn parts_are_at_least_so_many_where_the_gateway_did_not_tell_those_of_every_mess
         named.expect("the part").words()
     };
     let in_report = words(&report(&sale, &[]).html, "run-numbers");
-    assert!(in_report.contains("parts at least, as told 1"), "{in_report}");
+    assert!(in_report.contains("At least this many billed parts, as reported 1"), "{in_report}");
     let server = Server::start(&sale, &[]);
     let on_page = words(&Browser::first(&server).page("/runs/sale@1"), "standing");
     assert!(on_page.contains("at least 1 billed part,"), "{on_page}");
@@ -291,7 +290,7 @@ fn parts_are_at_least_so_many_where_the_gateway_did_not_tell_those_of_every_mess
     let all = campaign().to(6).through(&gateway).write();
     all.run(&[]).exits(0);
     let in_report = words(&report(&all, &[]).html, "run-numbers");
-    assert!(in_report.contains("parts, as told 6"), "{in_report}");
+    assert!(in_report.contains("parts, as reported 6"), "{in_report}");
 }
 
 #[test]
@@ -310,6 +309,6 @@ fn report_is_written_beside_the_results_by_default() {
     assert!(page(&place).contains("sale@2") && !page(&place).contains("sale@1"));
     assert!(page(&sale.path("results/sale@1.report.html")).contains("sale@1"));
     sale.write("results/sale.report.html", "my own page");
-    sale.campaign(&["report", "sale"]).exits(2).says("is no page that this program made");
+    sale.campaign(&["report", "sale"]).exits(2).says("is not a page written by campaign");
     assert_eq!(page(&place), "my own page");
 }

@@ -49,13 +49,13 @@ fn every_message_to_a_person_is_found_in_campaigns_rehearsals_and_single_message
     assert!(["submitted_at", "updated_at"].iter().all(|time| !real[time].as_str().unwrap().is_empty()), "{real}");
     assert_eq!(told["runs"][1]["rows"][1]["reason"], "duplicate number");
     assert!(!told.to_string().contains(&phone(3).to_string()) && !told.to_string().contains("Petro"), "{told}");
-    sale.campaign(&["find", &number(2)]).exits(0).says("5 rows in 3 runs").says("a rehearsal").says("show");
+    sale.campaign(&["find", &number(2)]).exits(0).says("5 rows in 3 runs").says("rehearsal").says("show");
 }
 
 #[test]
 fn who_is_in_no_run_is_told_so_and_whether_they_opted_out() {
     let sale = campaign().to(2).write();
-    sale.campaign(&["find", &number(9)]).exits(0).says("no run has it");
+    sale.campaign(&["find", &number(9)]).exits(0).says("not in any run");
     sale.campaign(&["suppress", "add", &number(9), "--reason", "asked by phone"]).exits(0);
     let told = find(&sale, 9).exits(0).json();
     assert_eq!((&told["runs"], &told["suppressed"][0]["reason"]), (&json!([]), &json!("asked by phone")));
@@ -66,7 +66,7 @@ fn who_is_in_no_run_is_told_so_and_whether_they_opted_out() {
 }
 
 #[test]
-fn a_run_that_cannot_be_looked_through_is_named_and_the_answer_is_not_whole() {
+fn unreadable_run_is_named_and_the_answer_is_incomplete() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).through(&gateway).write();
@@ -74,5 +74,5 @@ fn a_run_that_cannot_be_looked_through_is_named_and_the_answer_is_not_whole() {
     std::fs::remove_file(sale.path("state/runs/sale@1/recipients.csv")).expect("the copy");
     let told = find(&sale, 2).exits(74).json();
     assert_eq!(told["unread"][0]["run"], "sale@1");
-    sale.campaign(&["find", &number(2)]).exits(74).says("sale@1 could not be looked through");
+    sale.campaign(&["find", &number(2)]).exits(74).says("cannot search sale@1");
 }

@@ -24,7 +24,7 @@ fn landlines_are_told_with_their_rows_where_every_channel_needs_a_mobile_phone()
     for channels in [sms.to_owned(), format!("{viber}\n{sms}")] {
         let warned = warned(&channels);
         assert_eq!(warned.len(), 1, "{warned:?}");
-        assert!(warned[0].starts_with("3 rows: 3, 4 and 5 are numbers of landlines or services"), "{warned:?}");
+        assert!(warned[0].starts_with("3 rows (3, 4 and 5) have landline or service numbers"), "{warned:?}");
     }
     assert_eq!(warned(voice), [""; 0]);
     assert_eq!(warned(&format!("{sms}\n{voice}")), [""; 0]);

@@ -13,9 +13,13 @@ fn approve_in(sale: &Folder, zone: &str, digest: &str) {
     let mut command = sale.command(&["approve", digest]);
     command.env("TZ", zone);
     let asked = Terminal::start(command);
-    asked.shows("through local at gateway.invalid").shows("3 planned").shows("at most 2.40").shows("Hello, Person 2");
-    asked.shows("this approves one run to 3 recipients at most").shows("type `yes`").types("yes");
-    asked.shows("is approved by");
+    asked
+        .shows("Approve one run of sale through local (gateway.invalid)?")
+        .shows("3 of 3")
+        .shows("at most 2.40")
+        .shows("Hello, Person 2");
+    asked.shows("one run of this plan, to at most 3 recipients").shows("Type yes to approve").types("yes");
+    asked.shows("approved ");
     asked.finish().exits(0);
 }
 
@@ -33,14 +37,14 @@ fn uses(sale: &Folder) -> i64 {
 fn an_approval_is_typed_at_a_terminal_and_nowhere_else() {
     let sale = live();
     let digest = plan(&sale, &[]);
-    sale.campaign(&["approve", &digest]).exits(2).says("an approval is typed at a terminal");
+    sale.campaign(&["approve", &digest]).exits(2).says("the reviewer must type the approval at a terminal");
     sale.campaign(&["approve", &digest, "--yes"]).exits(2).says("--yes");
     let asked = Terminal::start(sale.command(&["approve", &digest]));
-    asked.shows("type `yes`").types("3");
+    asked.shows("Type yes").types("3");
     asked.finish().exits(2);
-    sale.run(&["--offline", "--plan", &digest]).exits(2).says("say `--yes`");
+    sale.run(&["--offline", "--plan", &digest]).exits(2).says("`--yes`");
     approve(&sale, &digest[..16]);
-    sale.campaign(&["approve", &digest]).exits(2).says("is approved already");
+    sale.campaign(&["approve", &digest]).exits(2).says("is already approved");
     sale.campaign(&["approve", "0123"]).exits(2).says("there is no plan");
 }
 
@@ -51,7 +55,7 @@ fn one_approval_stands_for_the_question_of_one_run_until_that_is_through() {
     by_day(&sale);
     let digest = plan(&sale, &[]);
     approve(&sale, &digest);
-    sale.run(&["--offline"]).exits(2).says("say `--yes`");
+    sale.run(&["--offline"]).exits(2).says("`--yes`");
     // The gateway cannot be reached, so that the run begins and stops.
     run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5).says("approved by");
     sale.campaign(&["status", "sale"]).says("  approved by ");
@@ -61,7 +65,7 @@ fn one_approval_stands_for_the_question_of_one_run_until_that_is_through() {
     run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5);
     assert_eq!(uses(&sale), 1, "it goes on with the approval that it began with");
     sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
-    run_in(&sale, LATER, &["--offline", "--plan", &digest]).exits(2).says("say `--yes`");
+    run_in(&sale, LATER, &["--offline", "--plan", &digest]).exits(2).says("`--yes`");
     approve_in(&sale, LATER, &digest);
     run_in(&sale, LATER, &["--offline", "--plan", &digest]).exits(5);
     assert_eq!(uses(&sale), 2);
@@ -73,7 +77,7 @@ fn a_run_that_began_without_an_approval_goes_on_with_one() {
     let sale = live();
     let digest = plan(&sale, &[]);
     sale.run(&["--offline", "--yes"]).exits(5);
-    sale.run(&["--offline", "--plan", &digest]).exits(2).says("say `--yes`");
+    sale.run(&["--offline", "--plan", &digest]).exits(2).says("`--yes`");
     approve(&sale, &digest);
     sale.run(&["--offline", "--plan", &digest]).exits(5);
     assert_eq!(uses(&sale), 1);
@@ -105,7 +109,7 @@ fn what_changed_since_it_was_planned_is_not_approved() {
 
 #[test]
 fn plan_and_question_say_that_a_new_round_repeats_messages() {
-    const REPEATS: &str = "`--again`: recipients who already have this message get it once more";
+    const REPEATS: &str = "`--again`: recipients who already have this message get it again";
     let sale = live();
     assert!(!sale.campaign(&["plan", "sale.yaml"]).exits(0).told().contains(REPEATS));
     let planned = sale.campaign(&["plan", "sale.yaml", "--again", "3", "--json"]).exits(0).json();

@@ -132,6 +132,6 @@ fn plan_and_approve_show_programs_addresses_and_sources() {
     for line in lines {
         asked.shows(line);
     }
-    asked.shows("type `yes`").types("no");
+    asked.shows("Type yes").types("no");
     asked.finish().exits(2);
 }

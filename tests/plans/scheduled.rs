@@ -48,7 +48,7 @@ impl Guarded {
     fn waits(&self) -> String {
         until("it is told what waits", || !self.told("waiting").is_empty());
         let told = self.told("waiting").remove(0);
-        assert!(told.contains("for an approval of its plan "), "{told}");
+        assert!(told.contains("for approval of plan "), "{told}");
         told.rsplit(' ').next().expect("a digest").to_owned()
     }
 
@@ -67,8 +67,8 @@ fn an_occurrence_is_told_with_its_digest_and_goes_out_when_it_is_signed_even_aft
     let digest = daily.waits();
     server.end("TERM").exits(0);
     assert_eq!(daily.runs(), 0);
-    daily.sale.campaign(&["approve", &digest]).exits(2).says("names who approves");
-    daily.sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(0).says("its server sends it now");
+    daily.sale.campaign(&["approve", &digest]).exits(2).says("names its approvers");
+    daily.sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(0).says("`campaign serve` sends it now");
     // Longer after it was due than it would begin by itself.
     let server = daily.serve(due, SignedDuration::from_hours(5));
     // The gateway cannot be reached, so that the run begins and stops.
@@ -86,7 +86,7 @@ fn a_standing_approval_is_for_what_is_armed_and_for_so_many_people() {
     let digest = daily.waits();
     let stand = |up_to: &str| {
         let options = ["approve", &digest, "--key", "olha.key", "--standing", "90d", "--up-to", up_to];
-        daily.sale.campaign(&options).exits(0).says("what is due of sale is approved by Olha until");
+        daily.sale.campaign(&options).exits(0).says("all occurrences of sale are approved by Olha until");
     };
     stand("2");
     stand("3");

@@ -293,7 +293,7 @@ fn retry_sends_nothing_that_the_gateway_does_not_confirm() {
     let (hooked, server) = failed(&reporting, 2);
     reporting.reports(None);
     retry(&hooked.sale, &[]).exits(5).says("--i-accept-duplicates 2");
-    retry(&hooked.sale, &["--i-accept-duplicates", "1"]).exits(2).says("`--i-accept-duplicates` says 1");
+    retry(&hooked.sale, &["--i-accept-duplicates", "1"]).exits(2).says("duplicates were accepted for 1");
     assert_eq!(reporting.gateway.phones().len(), 2);
     retry(&hooked.sale, &["--i-accept-duplicates", "2"]).exits(0);
     assert_eq!(reporting.gateway.phones().len(), 4);
@@ -330,7 +330,7 @@ fn retry_sends_the_rest_and_tells_what_is_not_confirmed() {
     let sent = operations(&gateway);
     sent.iter().for_each(|operation| assert_eq!(hooked.tell(operation, &body(&("sms", "EXPIRED", 1))), 200));
     *known.lock().expect("an id") = Some(sent[1]["id"].to_string());
-    retry(&hooked.sale, &["--i-accept-duplicates", "9"]).exits(2).says("of 2 messages");
+    retry(&hooked.sale, &["--i-accept-duplicates", "9"]).exits(2).says("that 2 messages");
     assert_eq!(operations(&gateway).len(), 3);
     let retried = retry(&hooked.sale, &[]).exits(5);
     retried
@@ -375,7 +375,7 @@ fn late_delivery_of_a_retried_message_stops_the_next_retry() {
     assert_eq!(results.column("msg_id"), [first]);
     assert!(!results.column("reason")[0].contains("duplicate"), "{:?}", results.column("reason"));
     assert_eq!(results.column("error"), [""]);
-    retry(&hooked.sale, &[]).says("has no row to send again");
+    retry(&hooked.sale, &[]).says("has no rows to retry");
     assert_eq!(reporting.gateway.phones().len(), 2);
     drop(server);
 }

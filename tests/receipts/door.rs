@@ -115,7 +115,7 @@ fn a_secret_that_the_server_does_not_have_refuses_the_run_before_anything_is_sen
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
     secret(&hooked.sale, "hook.secret", 't');
-    hooked.sale.run(&[]).exits(2).says("the secret of `hook` in the profile `local` is another one");
+    hooked.sale.run(&[]).exits(2).says("the `hook` secret of the profile `local` differs");
     assert!(gateway.sends().is_empty());
     secret(&hooked.sale, "old.secret", 's');
     hooked.sale.replace(
@@ -136,7 +136,7 @@ fn a_door_that_was_asked_for_needs_a_profile_with_a_hook() {
     let sale = campaign().through(&Gateway::accepting()).write();
     sale.campaign(&["serve", "--listen", "127.0.0.1:0", "--hooks", "127.0.0.1:0"])
         .exits(2)
-        .says("no profile that is found has a `hook`");
+        .says("no profile has a usable `hook`");
     let server = Server::start(&sale, &[]);
     assert!(server.listening()["hooks"].is_null());
 }

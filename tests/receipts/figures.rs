@@ -72,7 +72,7 @@ fn status_tells_by_channel_how_many_arrived_and_within_what_time_from_their_send
         .sale
         .campaign(&["status", "sale"])
         .exits(3)
-        .says("viber: 20 delivered (5 read) · half arrived within 10 min")
+        .says("viber: 20 delivered (5 read) · half delivered within 10 min")
         .says("95 % within 19 min")
         .says("sms: 1 accepted by the gateway · 2 delivered · 1 failed");
     drop(server);
@@ -101,7 +101,7 @@ fn delivery_time_is_that_of_the_reading_only_if_no_delivery_is_told() {
     assert!(delivery["p95_seconds"].as_f64().is_some_and(|seconds| seconds > 3_995.0), "{told}");
     assert_eq!(results.column("delivered_at_is"), ["exact", "at_latest"]);
     let status = hooked.sale.campaign(&["status", "sale"]).exits(0);
-    status.says("sms: 2 delivered (2 read) · half arrived within ").says("(1 at the latest)");
+    status.says("sms: 2 delivered (2 read) · half delivered within ").says("(upper bound for 1)");
     drop(server);
 }
 
@@ -120,7 +120,7 @@ fn delivery_time_that_cannot_be_right_is_shown_as_uncertain() {
     assert_eq!((&told["sms"]["delivery"]["messages"], &told["sms"]["uncertain_times"]), (&json!(1), &json!(3)));
     assert!(told["sms"]["delivery"]["p95_seconds"].as_f64().is_some_and(|seconds| seconds < 31.0), "{told}");
     assert_eq!(hooked.results().column("delivered_at_is"), ["exact", "uncertain", "uncertain", "uncertain"]);
-    hooked.sale.campaign(&["status", "sale"]).exits(0).says("delivery time of 3 uncertain");
+    hooked.sale.campaign(&["status", "sale"]).exits(0).says("3 with an uncertain delivery time");
     drop(server);
 }
 

@@ -26,7 +26,7 @@ fn the_history_of_a_message_tells_every_receipt_in_its_order() {
     assert_eq!(statuses, ["ROUTING", "DELIVERED", "EXPIRED"]);
     assert_eq!((&told[0]["source"], &told[0]["channel"]), (&json!("webhook"), &json!("sms")));
     assert_eq!(shown["state"], "delivered");
-    hooked.sale.campaign(&["show", "sale", "--row", "2"]).exits(0).says("the gateway told: DELIVERED on sms");
+    hooked.sale.campaign(&["show", "sale", "--row", "2"]).exits(0).says("receipt: DELIVERED on sms");
     drop(server);
 }
 
@@ -54,11 +54,7 @@ fn what_recipients_answered_is_exported_and_no_spreadsheet_runs_it() {
     assert_eq!(hooked.results().states(), ["read", "accepted", "delivered"]);
     hooked.sale.campaign(&["replies", "sale", "--out", "replies.csv"]).exits(0);
     assert_eq!(Results::read(&hooked.sale.path("replies.csv")).rows.len(), 3);
-    hooked
-        .sale
-        .campaign(&["replies", "sale", "--out", "replies.csv"])
-        .exits(2)
-        .says("name a file that is not there yet");
+    hooked.sale.campaign(&["replies", "sale", "--out", "replies.csv"]).exits(2).says("choose a new file");
     drop(server);
 }
 
@@ -87,20 +83,20 @@ fn what_no_webhook_tells_is_asked() {
     let gateway = knowing("DELIVERED", &blind);
     let sale = campaign().to(120).through(&gateway).write();
     sale.run(&[]).exits(0);
-    sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("120 answers prove nothing");
+    sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("120 responses prove nothing");
     assert_eq!(
         sale.results().counts().get("accepted"),
         Some(&120),
         "a gateway that affirms everything is not believed"
     );
     blind.store(false, Ordering::Relaxed);
-    sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("something new was told of 120");
+    sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("120 updated");
     let results = sale.results();
     assert_eq!(results.counts().get("delivered"), Some(&120));
     assert_eq!(results.column("delivered_by")[0], "sms");
     assert_eq!(results.column("delivered_at")[0], "2026-11-22T10:00:00.000Z");
     assert_eq!(gateway.sends().len(), sale_requests(&gateway), "nothing was sent again");
-    sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("every message that was taken has its end");
+    sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("every accepted message has a final status");
 }
 
 #[test]
@@ -186,7 +182,7 @@ fn reply_that_opts_out_outlives_the_undone_import_of_the_number() {
     hooked.sale.run(&[]).exits(0);
     let lines: String = (2..5).map(|row| format!("+{},loopback\n", crate::support::phone(row))).collect();
     hooked.sale.write("clients.csv", &format!("phone,gateways\n{lines}"));
-    hooked.sale.campaign(&["suppress", "import", "clients.csv", "--yes"]).exits(0).says("3 new on the list");
+    hooked.sale.campaign(&["suppress", "import", "clients.csv", "--yes"]).exits(0).says("3 new");
     let stop = json!({"status": "REPLIED", "replies": [{"message": "STOP"}]}).to_string();
     assert_eq!(hooked.tell(&operations(&gateway)[0], &stop), 200);
     hooked

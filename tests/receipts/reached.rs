@@ -21,7 +21,7 @@ fn test(hooked: &Hooked) -> Finished {
 fn a_server_that_knows_the_secret_is_told_from_one_that_does_not_and_keeps_nothing_of_it() {
     let hooked = hooked();
     let server = hooked.serve();
-    test(&hooked).exits(0).says("leads to `campaign serve`");
+    test(&hooked).exits(0).says("reaches `campaign serve`");
     let told = hooked.sale.campaign(&["gateway", "hook", "local", "--test", "--json"]).exits(0).json();
     assert_eq!(told["reached"], true, "{told}");
     let counted = server.get("/metrics").body;
@@ -30,22 +30,22 @@ fn a_server_that_knows_the_secret_is_told_from_one_that_does_not_and_keeps_nothi
         "{counted}"
     );
     secret(&hooked.sale, "hook.secret", 't');
-    test(&hooked).exits(2).says("another secret than this profile");
+    test(&hooked).exits(2).says("a different secret than this profile");
     server.end("TERM").exits(0);
     hooked.serve().end("TERM").exits(0);
-    test(&hooked).exits(5).says("nobody takes the connection").says("start `campaign serve`");
+    test(&hooked).exits(5).says("connection refused").says("start `campaign serve`");
 }
 
 #[test]
 fn who_else_is_there_or_in_the_way_is_told_with_what_to_do() {
     let page = Answer::Http { status: 200, headers: Vec::new(), body: b"ok".to_vec() };
     for (answer, told) in [
-        (page, "the answer is 200, and not that of `campaign serve`"),
-        (Answer::Accept, "another server is there"),
-        (Answer::status(404), "`serve` has another secret"),
-        (Answer::status(502), "behind it nobody"),
-        (Answer::status_with(301, &["Location: http://127.0.0.1:1/"]), "leads elsewhere"),
-        (Answer::CloseRead, "the connection broke"),
+        (page, "the response was 200 and did not come from `campaign serve`"),
+        (Answer::Accept, "check which server or proxy responds there"),
+        (Answer::status(404), "`serve` with a different secret"),
+        (Answer::status(502), "a proxy without a server behind it"),
+        (Answer::status_with(301, &["Location: http://127.0.0.1:1/"]), "a redirect"),
+        (Answer::CloseRead, "the connection was lost"),
     ] {
         let (hooked, other) = (hooked(), Gateway::always(answer));
         hooked.sale.replace("gateways.yaml", &format!("http://{}", hooked.door), &other.base_url());

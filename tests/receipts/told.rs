@@ -144,9 +144,9 @@ fn what_failed_to_be_delivered_is_sent_again_for_who_asks_for_it_alone() {
     }
     hooked.sale.campaign(&["status", "sale"]).exits(3).says("campaign retry sale@1 --state failed");
     let again = || operations(&gateway)[3..].iter().map(|operation| operation["phone"].clone()).collect::<Vec<_>>();
-    hooked.sale.campaign(&["retry", "sale", "--error", "no room"]).exits(3).says("1 message failed to be delivered");
+    hooked.sale.campaign(&["retry", "sale", "--error", "no room"]).exits(3).says("1 message could not be delivered");
     // It was accepted, so that no intake refused it.
-    hooked.sale.campaign(&["retry", "sale"]).exits(3).says("2 messages failed to be delivered");
+    hooked.sale.campaign(&["retry", "sale"]).exits(3).says("2 messages could not be delivered");
     hooked.sale.campaign(&["retry", "sale", "--state", "rejected,not_sent"]).exits(3).says("--state failed");
     assert!(again().is_empty());
     hooked.sale.campaign(&["retry", "sale", "--state", "failed", "--error", "no room"]).exits(3);
@@ -163,11 +163,11 @@ fn check_tells_for_which_messages_the_gateway_promises_webhooks_and_run_does_not
     let viber = "  - viber: { signature: OlenaCo, message: Hi }";
     let hooked = Hooked::write(campaign().channels(viber).through(&gateway));
     let told = |arguments: &[&str]| hooked.sale.campaign(&[&["check", "sale.yaml"], arguments].concat()).exits(0);
-    told(&[]).says("note[promised-receipts]").says("by webhook what becomes of each `viber` message");
+    told(&[]).says("note[promised-receipts]").says("a webhook for each `viber` message");
     let finding = &told(&["--json"]).json()["findings"][0];
     assert_eq!((&finding["rule"], &finding["severity"]), (&"promised-receipts".into(), &"note".into()), "{finding}");
     hooked.sale.replace("sale.yaml", viber, "  - sms: { signature: OlenaCo, message: Hi }");
-    told(&[]).says("promises no webhook for `sms` messages").says("asked by `serve`, and by `reconcile --all`");
+    told(&[]).says("does not guarantee webhooks for `sms` messages").says("`serve` and `reconcile --all` request");
     hooked.sale.replace("sale.yaml", "channels:", "receipts: poll\nchannels:");
     for silent in [told(&[]), hooked.sale.run(&[]).exits(0)] {
         assert!(!silent.stderr.contains("webhook") && !silent.stdout.contains("webhook"), "{}", silent.told());

@@ -106,7 +106,7 @@ fn on_a_terminal_it_is_drawn_in_one_place() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let watched = Terminal::start(hooked.sale.command(&["status", "sale", "--watch"]));
-    watched.shows("1 row: 1 accepted by the gateway").shows("Ctrl-C leaves it");
+    watched.shows("1 row: 1 accepted by the gateway").shows("press Ctrl-C to stop watching");
     assert_eq!(hooked.tell(&operations(&gateway)[0], r#"{"status":"DELIVERED","type":"sms"}"#), 200);
     watched.shows("1 row: 1 delivered").shows("next: ");
     let shown = watched.shown();
@@ -118,7 +118,7 @@ fn on_a_terminal_it_is_drawn_in_one_place() {
     left.signal("CONT");
     left.finish().exits(0);
     let mut watched = Terminal::start(hooked.sale.command(&["status", "--watch"]));
-    watched.shows("1 row: 1 accepted by the gateway").shows("Ctrl-C leaves it");
+    watched.shows("1 row: 1 accepted by the gateway").shows("press Ctrl-C to stop watching");
     watched.signal("INT");
     watched.finish().exits(130);
     drop(server);

@@ -40,7 +40,7 @@ fn a_backup_that_is_made_while_a_run_sends_is_whole_and_disturbs_nobody() {
     let made = sale.campaign(&[&BACKUP[..], &["--json"]].concat()).exits(0).json();
     assert_eq!((&made["runs"], &made["rows"], &made["without_copies"]), (&json!(1), &json!(20), &json!(0)));
     check(&sale, "saved").exits(0).says("is sound: 1 run with 20 rows");
-    sale.campaign(&BACKUP).exits(74).says("there is something in it already");
+    sale.campaign(&BACKUP).exits(74).says("it is not empty");
     gateway.release();
     run.finish().exits(0);
     let left = std::fs::read_dir(sale.path("")).expect("a folder").map(|entry| entry.expect("an entry").file_name());
@@ -59,7 +59,7 @@ fn nothing_is_sent_with_a_backup_itself() {
     ] {
         let mut command = sale.command(arguments);
         command.env_remove("CAMPAIGN_LEDGER");
-        finished(command).exits(74).says("has a backup").says("ledger restore");
+        finished(command).exits(74).says("that has not been restored").says("ledger restore");
     }
     assert!(gateway.requests().is_empty());
     check(&sale, "saved").exits(0);
@@ -91,11 +91,11 @@ fn a_campaign_that_may_have_begun_since_a_backup_begins_only_with_its_number() {
     sale.campaign(&BACKUP).exits(0);
     sale.run(&[]).exits(0);
     std::fs::remove_dir_all(sale.path("results")).expect("the results are lost too");
-    finished(elsewhere(&sale, &RESTORE)).exits(0).says("asks for `--i-accept-duplicates`");
+    finished(elsewhere(&sale, &RESTORE)).exits(0).says("need `--i-accept-duplicates`");
     let sent = gateway.phones().len();
     let run = |number: &[&str]| finished(elsewhere(&sale, &[&["run", "sale.yaml", "--no-wait"], number].concat()));
     run(&[]).exits(2).says("does not know what was sent since").says("--i-accept-duplicates 9");
-    run(&["--i-accept-duplicates", "10"]).exits(2).says("it is about 9 recipients");
+    run(&["--i-accept-duplicates", "10"]).exits(2).says("9 recipients might get the message twice");
     run(&["--gateway", "sandbox"]).exits(0);
     assert_eq!(gateway.phones().len(), sent);
     run(&["--i-accept-duplicates", "9", "--limit", "2"]).exits(0);
@@ -137,14 +137,14 @@ fn what_is_no_backup_is_not_put_back_and_nothing_is_lost() {
     sale.run(&[]).exits(0);
     sale.campaign(&BACKUP).exits(0);
     let restore = |folder: &str| finished(elsewhere(&sale, &["ledger", "restore", folder]));
-    restore("nowhere").exits(74).says("there is no backup in it");
+    restore("nowhere").exits(74).says("it contains no backup");
     let file = sale.path("saved/ledger.sqlite");
     let whole = std::fs::read(&file).expect("a backup");
     std::fs::write(&file, &whole[..whole.len() / 2]).expect("half of it");
     restore("saved").exits(74).says("nothing was restored");
     std::fs::write(&file, &whole).expect("all of it");
     restore("saved").exits(0);
-    restore("other").exits(74).says("in use, and no backup");
+    restore("other").exits(74).says("in use, not a backup");
     finished(elsewhere(&sale, &["status", "sale"])).exits(0);
     assert_eq!(gateway.phones().len(), 5);
 }

@@ -64,7 +64,7 @@ fn whatever_is_not_as_it_was_written_is_named_with_its_run() {
                         "UPDATE envelopes SET outcomes = zeroblob(length(outcomes)) WHERE run = (SELECT key FROM runs WHERE campaign = 'gateway.lookup')",
                     )
                 },
-                "envelope",
+                "request",
                 Some("gateway.lookup@1"),
             ),
         ),
@@ -76,7 +76,7 @@ fn whatever_is_not_as_it_was_written_is_named_with_its_run() {
                     let text = fs::read_to_string(&list).expect("the copy").replace("Person 3", "Person 4");
                     fs::write(&list, text).expect("another copy");
                 },
-                "not as it was frozen",
+                "not the list that the run started with",
                 Some("sale@2"),
             ),
         ),
@@ -95,7 +95,7 @@ fn whatever_is_not_as_it_was_written_is_named_with_its_run() {
                     sale.campaign(&["suppress", "add", &format!("+{}", phone(4))]).exits(0);
                     change_ledger(sale, "UPDATE opt_outs SET phone = phone + 1");
                 },
-                "who opted out is not as it was written",
+                "a record of the suppression list is corrupt",
                 None,
             ),
         ),
@@ -110,7 +110,7 @@ fn whatever_is_not_as_it_was_written_is_named_with_its_run() {
         };
         assert!(found.iter().any(is_named), "{found:?}");
         assert!(found.iter().all(|problem| problem["run"].as_str() == run), "nothing else is: {found:?}");
-        sale.campaign(&["ledger", "check"]).exits(74).says("nothing was changed");
+        sale.campaign(&["ledger", "check"]).exits(74).says("Nothing was changed");
     }
 }
 
@@ -119,24 +119,24 @@ const RECORDS: [(&str, &str); 6] = [
     (
         "INSERT INTO schedules (name, file, digest, gateway, addresses, account, armed_by, armed_at, since, paused, sum)
          VALUES ('daily', '/daily.yaml', 'd', 'local', 'a', 'b', 'c', 0, 0, 1 = 0, 1)",
-        "the schedule daily is not as it was written",
+        "the schedule daily is corrupt",
     ),
     (
         "INSERT INTO occurrences (schedule, nominal, zone, at, run, reason, sum)
          VALUES ('daily', '2026-01-01 10:00', 'UTC', 0, NULL, 'missed', 1)",
-        "the record of the occurrence of daily at 2026-01-01 10:00 is not as it was written",
+        "the record of the occurrence of daily at 2026-01-01 10:00 is corrupt",
     ),
-    ("INSERT INTO plans (digest, record, at, sum) VALUES ('ab01', '{}', 0, 1)", "the plan ab01 is not as it was written"),
+    ("INSERT INTO plans (digest, record, at, sum) VALUES ('ab01', '{}', 0, 1)", "the plan ab01 is corrupt"),
     (
         "INSERT INTO approvals (token, digest, approved_by, up_to, at, until, standing, sum)
          VALUES ('t', 'cd02', 'Olha', 1, 0, 1, 1 = 0, 1)",
-        "an approval of cd02 is not as it was written",
+        "an approval of cd02 is corrupt",
     ),
     (
         "INSERT INTO notifications (at, occasion, way, notice, next_at) VALUES (0, '\"stopped\"', 'torn', '{}', 0)",
         "notification 1 cannot be read",
     ),
-    ("UPDATE runs SET edition = 'another' WHERE campaign = 'sale' AND number = 1", "the run sale@1 is not as it was written"),
+    ("UPDATE runs SET edition = 'another' WHERE campaign = 'sale' AND number = 1", "the run sale@1 is corrupt"),
 ];
 
 #[test]
@@ -162,11 +162,11 @@ fn ledger_check_reads_records_that_known_counts_skip() {
         (
             "INSERT INTO left_out (run, state, reason, rows, sum)
              SELECT run, 'skipped', 'x', rows, 1 FROM envelopes WHERE envelope = 1",
-            "the record of who is left out",
+            "the record of skipped rows",
         ),
         (
             "INSERT INTO receipts (key, receipts, sum) SELECT run * 4294967296, rows, 1 FROM envelopes WHERE envelope = 1",
-            "the receipts of the rows from 0 on",
+            "the receipts of rows from 0",
         ),
     ] {
         let _case = telling(damage);

@@ -51,7 +51,7 @@ fn a_state_folder_that_was_put_back_whole_sends_nothing_from_any_moment() {
             &["preview", "sale.yaml"],
             &["show", "sale", "--row", "2"],
         ] {
-            sale.campaign(look).exits(74).says("does not know of");
+            sale.campaign(look).exits(74).says("does not contain all messages");
         }
         let before = fs::read(sale.results_file()).expect("results");
         sale.campaign(&["results", "sale", "--out", "results/sale.csv"]).exits(74).says("nothing was written");
@@ -140,7 +140,7 @@ fn another_ledger_does_not_send_again_what_this_one_sent_unless_a_person_says_so
         command.env("CAMPAIGN_STATE_DIR", sale.path("of-root"));
         Process::start(command).finish()
     };
-    elsewhere(&["run", "sale.yaml"]).exits(74).says("11 messages").says("another user");
+    elsewhere(&["run", "sale.yaml"]).exits(74).says("11 unknown messages").says("another user");
     assert!(!sale.path("of-root").exists(), "a ledger was begun where the right one may be put back");
     assert_eq!(witness.arrived(), PEOPLE);
     // A rehearsal asks nobody, and replaces nothing of a live run.
@@ -245,7 +245,7 @@ fn a_process_that_is_suspended_inside_a_commit_is_in_the_way_of_nobody_who_looks
     run.signal("STOP");
     let soon = std::time::Duration::from_secs(20);
     let look = |arguments: &[&str]| Process::start(sale.command(arguments)).finish_within(soon);
-    look(&["status", "sale"]).exits(6).says("it is being sent");
+    look(&["status", "sale"]).exits(6).says("to stop it: ");
     look(&["results", "sale", "--out", "-"]).exits(0).says("accepted");
     look(&["show", "sale", "--row", "2"]).exits(0);
     look(&["check", "sale.yaml"]).exits(0);
@@ -253,7 +253,7 @@ fn a_process_that_is_suspended_inside_a_commit_is_in_the_way_of_nobody_who_looks
     if cfg!(target_os = "linux") {
         let process = run.told_by_the_system("stat");
         let process = process.split(' ').next().expect("its number");
-        refused.says(&format!("process {process} has the ledger and is stopped"));
+        refused.says(&format!("process {process} is using the ledger and is suspended"));
     }
     run.kill();
     sale.run(&[]);

@@ -18,9 +18,9 @@ fn what_is_armed_is_listed_with_its_next_date_until_it_is_paused_or_removed() {
     let sale = weekly(&gateway).write();
     assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), json!([]));
     let told = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    assert!(told.stdout.starts_with("sale is armed\n  it runs Mon "), "{}", told.told());
+    assert!(told.stdout.starts_with("✓ sale is active\n  next runs  Mon "), "{}", told.told());
     assert_eq!(told.stdout.matches("10:00 (Europe/Kyiv)").count(), 3, "{}", told.told());
-    assert!(told.stdout.contains("warning: each time it says what it said"), "{}", told.told());
+    assert!(told.stdout.contains("warning: each run sends the same message"), "{}", told.told());
     let listed = || sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
     let next = sale.campaign(&["schedule", "next", "sale.yaml", "--json"]).exits(0).json_list()[0]["at"].clone();
     let file = sale.path("sale.yaml").canonicalize().unwrap();
@@ -32,7 +32,7 @@ fn what_is_armed_is_listed_with_its_next_date_until_it_is_paused_or_removed() {
     sale.campaign(&["schedule", "pause", "sael"]).exits(2).says("did you mean `sale`?");
     sale.campaign(&["schedule", "remove", "sale"]).exits(0);
     assert_eq!(listed(), json!([]));
-    sale.campaign(&["schedule", "remove", "sale"]).exits(2).says("nothing is armed as `sale`");
+    sale.campaign(&["schedule", "remove", "sale"]).exits(2).says("there is no active schedule `sale`");
     assert!(gateway.requests().is_empty(), "nothing was sent");
 }
 
@@ -44,7 +44,7 @@ fn what_says_the_date_in_an_included_text_is_another_message_each_time() {
     for (included, repeats) in [("Till then", true), ("News of {{ today }}", false)] {
         sale.write("end.txt", included);
         let told = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-        assert_eq!(told.stdout.contains("warning: each time it says what it said"), repeats, "{}", told.told());
+        assert_eq!(told.stdout.contains("warning: each run sends the same message"), repeats, "{}", told.told());
     }
 }
 
@@ -67,8 +67,8 @@ fn what_changed_since_it_was_armed_says_so_and_is_armed_anew() {
     ] {
         sale.replace(file, old, new);
         assert_eq!(state(), "changed", "{file}");
-        sale.campaign(&["schedule", "list"]).exits(0).says("arm it anew");
-        arm().says("armed anew");
+        sale.campaign(&["schedule", "list"]).exits(0).says("activate it again");
+        arm().says("is active again");
         assert_eq!(state(), "armed", "{file}");
     }
     let profile = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
@@ -82,7 +82,7 @@ fn what_changed_since_it_was_armed_says_so_and_is_armed_anew() {
 fn a_live_campaign_is_armed_by_a_yes_and_only_through_a_gateway_that_it_names() {
     let sale = live();
     sale.replace("sale.yaml", "name: sale\n", &format!("name: sale\ntimezone: Europe/Kyiv\n{WEEKLY}\n"));
-    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("say `--yes`");
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("`--yes`");
     assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), json!([]));
     let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
     assert_eq!((&armed["state"], armed["next"].as_array().unwrap().len()), (&json!("armed"), 3));
@@ -100,9 +100,9 @@ fn what_cannot_run_is_not_armed() {
     std::fs::rename(sale.path("sale.csv"), sale.path("away.csv")).unwrap();
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("sale.csv");
     sale.replace("sale.yaml", "every: Mon 10:00", "every: Mon 10:00, wait_for_file: 1h");
-    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0).says("its list is to come");
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0).says("which does not exist yet");
     sale.replace("sale.yaml", "every: Mon 10:00", "at: 2020-01-01 10:00");
-    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("no longer due");
+    sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("all times in the `schedule` of");
     sale.write(
         "other/sale.yaml",
         &std::fs::read_to_string(sale.path("sale.yaml")).unwrap().replace("at: 2020", "at: 2120"),
@@ -115,9 +115,9 @@ fn a_campaign_that_waits_until_it_is_due_is_interrupted_before_anything_is_sent(
     let gateway = Gateway::accepting();
     let sale = weekly(&gateway).write();
     let mut run = sale.start(&["--when-due"]);
-    until("it counts down", || run.stderr().contains("Ctrl-C ends the wait"));
+    until("it counts down", || run.stderr().contains("press Ctrl-C to stop waiting"));
     run.signal("INT");
-    run.finish().exits(130).says("before anything was sent");
+    run.finish().exits(130).says("nothing was sent");
     assert!(gateway.requests().is_empty());
     let once = campaign().through(&gateway).write();
     once.run(&["--when-due"]).exits(2).says("has no `schedule`");
@@ -139,7 +139,7 @@ fn a_date_that_was_slept_through_is_told_and_left_out_and_the_next_is_waited_for
     shows("2030-01-11T03:30:00Z");
     until("it wakes", || run.stderr().contains("due Fri 11 Jan 2030, 21:30 (UTC)"));
     assert!(
-        run.stderr().contains("Thu 10 Jan 2030, 21:30 (UTC) was missed by 6 h 0 min: not sent"),
+        run.stderr().contains("Thu 10 Jan 2030, 21:30 (UTC) was missed by 6 h 0 min; nothing is sent for it"),
         "{}",
         run.stderr()
     );
@@ -171,4 +171,12 @@ fn command_of_a_changed_campaign_notifies_nobody() {
     server.end("TERM").exits(0);
     assert_eq!(receiver.requests()[0].json()["occasion"], "changed");
     assert!(!sale.path("started").exists());
+}
+
+#[test]
+fn campaign_without_a_gateway_is_not_activated() {
+    let sale = campaign().top("schedule: { every: day 10:00 }\ntimezone: Europe/Kyiv").write();
+    let refused = sale.campaign(&["schedule", "add", "sale.yaml", "--yes"]).exits(2);
+    let refused = refused.says("the campaign names no gateway").says("set `gateway: NAME` in the campaign file");
+    assert!(!refused.stderr.contains("--gateway "), "the command has no such option: {}", refused.told());
 }

@@ -87,10 +87,10 @@ fn damaged_record_stops_one_schedule_and_not_the_server() {
             all.iter().find(|schedule| schedule["name"] == name).cloned().unwrap_or_else(|| panic!("{listed}"))
         };
         assert_eq!((&of("other")["state"], &of("sale")["state"]), (&json!("armed"), &json!("damaged")), "{listed}");
-        assert!(of("sale")["problem"].as_str().is_some_and(|problem| problem.contains("not as it was written")));
+        assert!(of("sale")["problem"].as_str().is_some_and(|problem| problem.contains("is corrupt")));
         sale.campaign(&["schedule", "list"]).exits(0).says("nothing is sent: ").says("ledger check");
         let ended = server.end("TERM").exits(0);
-        assert!(ended.stderr.contains("damaged, so it does not fire"), "{}", ended.told());
+        assert!(ended.stderr.contains("damaged, so it sends nothing"), "{}", ended.told());
         assert_eq!(operations(&due.gateway).len(), 6, "two messages of each by hand, and two of `other` by itself");
         sale.campaign(&["results", "other@1"]).exits(0);
         let checked = sale.campaign(&["ledger", "check", "--json"]).exits(74).json();
@@ -111,7 +111,7 @@ fn damaged_schedule_fires_again_once_it_is_activated_again() {
     change_ledger(sale, DAMAGES[1].1);
     sale.campaign(&["schedule", "pause", "sale"]).exits(74).says("the schedule sale");
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    sale.campaign(&["schedule", "list"]).exits(0).says("armed");
+    sale.campaign(&["schedule", "list"]).exits(0).says("active");
     let server = due.serve(SignedDuration::from_secs(-1));
     until("both campaigns are sent", || operations(&due.gateway).len() == 8);
     server.end("TERM").exits(0);
@@ -131,7 +131,7 @@ fn damaged_record_of_a_fired_occurrence_never_sends_it_again() {
         change_ledger(sale, "CREATE TABLE kept AS SELECT * FROM occurrences");
         change_ledger(sale, &format!("UPDATE occurrences SET {damage} WHERE schedule = 'sale'"));
         let server = due.serve(SignedDuration::from_secs(5));
-        until("it is in the log", || server.stderr().contains("damaged, so it does not fire"));
+        until("it is in the log", || server.stderr().contains("damaged, so it sends nothing"));
         due.takes_receipts("DELIVERED");
         let ended = server.end("TERM").exits(0);
         assert_eq!(operations(&due.gateway).len(), 8, "{}", ended.told());

@@ -120,7 +120,7 @@ fn what_a_process_could_not_tell_before_it_was_killed_the_server_tells() {
     assert!(died.code() != Some(0) && receiver.requests().is_empty(), "{}", died.told());
     let _server = Server::start(&sale, &[]);
     until("the receiver is told", || !receiver.requests().is_empty());
-    assert!(texts(&receiver)[0].starts_with("sale@1 through local finished"), "{:?}", texts(&receiver));
+    assert!(texts(&receiver)[0].starts_with("sale@1 through local: finished"), "{:?}", texts(&receiver));
 }
 
 #[test]
@@ -173,5 +173,5 @@ fn whom_a_profile_names_is_told_of_every_campaign_through_it_besides_whom_the_ca
     sale.run(&["--gateway", "sandbox"]).exits(0);
     assert_eq!((receiver.requests().len(), other.requests().len()), (1, 2), "and nobody of a rehearsal");
     sale.replace("gateways.yaml", "local: true", "local: true, body: \"{{ nobody }}\"");
-    sale.campaign(&["check", "sale.yaml"]).exits(2).says("`policy.notify` of `local` cannot be filled");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("`policy.notify` in the profile `local` cannot be filled in");
 }

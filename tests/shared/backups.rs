@@ -30,14 +30,14 @@ fn a_backup_of_a_shared_ledger_is_put_back_in_another_database_and_nobody_gets_a
     // One that dies leaves a backup, with which nothing is sent.
     let died = over(&sale, &other, &[("CAMPAIGN_FAILPOINT", "restore.doubted:1")], &["ledger", "restore", "saved"]);
     assert_eq!(died.code(), None, "{}", died.told());
-    second(&["run", "sale.yaml", "--no-wait"]).exits(74).says("has a backup");
+    second(&["run", "sale.yaml", "--no-wait"]).exits(74).says("that has not been restored");
     let told = second(&["ledger", "restore", "saved", "--json"]).exits(4).json();
     assert_eq!(told["in_doubt"], json!([{ "run": "sale@1", "rows": 12 }]));
     second(&["ledger", "check"]).exits(0);
     assert_eq!(known(second(&["results", "sale", "--state", "accepted", "--out", "-"])), before);
     second(&["run", "sale.yaml", "--no-wait"]).exits(4);
     assert_eq!(gateway.phones().len(), sent);
-    second(&["ledger", "restore", "saved"]).exits(74).says("has another ledger already");
+    second(&["ledger", "restore", "saved"]).exits(74).says("already contains another ledger");
     first(&["status", "sale"]).exits(0);
 }
 

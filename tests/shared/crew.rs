@@ -37,7 +37,7 @@ impl Crew {
         let sale = draft.through(&witness).write().over(ledger);
         let workers: Vec<Process> = (0..before.len()).map(|machine| start(&sale, machine, &before[machine])).collect();
         for worker in &workers {
-            until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+            until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
         }
         let run = sale.start(&["--shared"]);
         Self { witness, sale, rows, before: before.to_vec(), workers, run }
@@ -46,7 +46,7 @@ impl Crew {
     /// Waits until every worker takes shares, and so many messages arrived.
     pub(super) fn sends(&mut self, arrived: usize) {
         for at in 0..self.workers.len() {
-            until("each worker takes shares", || self.workers[at].stdout().contains("takes shares of it"));
+            until("each worker takes shares", || self.workers[at].stdout().contains("joined the run"));
         }
         until("so many arrived", || self.witness.arrived() >= arrived || !self.run.is_running());
         assert!(self.run.is_running(), "it was through before: {}", self.run.stderr());

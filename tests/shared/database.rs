@@ -83,7 +83,7 @@ fn a_database_that_comes_back_as_it_was_before_sends_nothing_until_somebody_says
     // Nothing that is written there brings it up to the mark.
     elsewhere(&sale, &["suppress", "add", "+380501999999"]).exits(0);
     sale.run(&[]).exits(74);
-    sale.run(&["--new-ledger"]).says("counts from now on");
+    sale.run(&["--new-ledger"]).says("is accepted as the current one");
     assert_eq!(gateway.phones().len(), 35, "who has a message that it does not know of is for the person who says so");
 }
 
@@ -113,11 +113,11 @@ fn a_machine_that_saw_no_more_than_the_replica_that_takes_over_sends_nothing_unt
     cluster.cut_off();
     elsewhere(&sale, &["run", "sale.yaml", "--limit", "5"]).exits(0);
     cluster.fail_over();
-    sale.run(&[]).exits(74).says("another server took the place").says("--new-ledger");
+    sale.run(&[]).exits(74).says("its server was replaced").says("--new-ledger");
     elsewhere(&sale, &["status", "sale"]).exits(74);
-    sale.campaign(&["run", "sale.yaml", "--state-dir", "a-new-machine"]).exits(74).says("another server");
+    sale.campaign(&["run", "sale.yaml", "--state-dir", "a-new-machine"]).exits(74).says("its server was replaced");
     assert_eq!(gateway.phones().len(), 10);
-    sale.run(&["--new-ledger"]).says("counts from now on");
+    sale.run(&["--new-ledger"]).says("is accepted as the current one");
     sale.campaign(&["run", "sale.yaml", "--state-dir", "a-new-machine"]).exits(0);
 }
 
@@ -189,7 +189,7 @@ fn a_server_that_is_not_there_is_told_at_once_and_where_it_would_be() {
     let sale = over(&cluster, campaign().to(3).through(&gateway));
     cluster.end();
     let place = format!("/{}", database(&sale).rsplit('/').next().expect("a name"));
-    let advice = "check that the database server runs";
+    let advice = "check that the database server is running";
     sale.run(&[]).exits(74).says(&place).says(advice);
     let status = Process::start(sale.command(&["status"])).finish().exits(74).says(&place).says(advice);
     assert!(!status.told().contains("make room"), "{}", status.told());

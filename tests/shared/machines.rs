@@ -15,7 +15,7 @@ fn a_run_that_one_machine_began_is_shown_exported_and_gone_on_with_on_another() 
     assert_eq!(told["counts"], json!({ "accepted": 8, "planned": 12 }));
     let results = elsewhere(&sale, &["results", "sale", "--out", "-"]).exits(0);
     assert_eq!(Results::parse(&results.stdout).states()[..8], ["accepted"; 8]);
-    elsewhere(&sale, &["run", "sale.yaml"]).exits(0).says("going on with sale@1");
+    elsewhere(&sale, &["run", "sale.yaml"]).exits(0).says("resuming sale@1");
     assert_eq!(gateway.phones(), (2..22).map(phone).collect::<Vec<_>>());
     let copies = cluster.say(database(&sale), "SELECT count(*) FROM campaign.copies");
     assert_eq!(copies, "1");
@@ -98,7 +98,7 @@ fn a_machine_that_slept_past_its_lease_sends_nothing_more() {
     gateway.release();
     assert!(old.is_running());
     old.signal("CONT");
-    old.finish().exits(6).says("another process took the run");
+    old.finish().exits(6).says("another process has taken over the run");
     assert_eq!(gateway.requests().len(), sent, "its next envelope is refused before it leaves");
     let results = elsewhere(&sale, &["results", "sale", "--out", "-"]).exits(0);
     assert_eq!(

@@ -42,7 +42,7 @@ fn a_ledger_is_upgraded_when_somebody_says_so_and_only_once() {
     let sale = campaign().to(3).through(&gateway).write().over(&cluster.database());
     sale.campaign(&["ledger", "upgrade"]).exits(2).says("no ledger yet");
     sale.run(&[]).exits(0);
-    sale.campaign(&["ledger", "upgrade"]).exits(0).says("there is nothing to do");
+    sale.campaign(&["ledger", "upgrade"]).exits(0).says("nothing changed");
     let told = sale.campaign(&["ledger", "upgrade", "--json"]).exits(0).json();
     assert_eq!(told["upgraded"], false);
     let mut in_a_file = sale.command(&["ledger", "upgrade"]);

@@ -12,7 +12,7 @@ fn what_a_worker_of_another_machine_had_goes_on_once_its_lease_is_over() {
     let mut dies = sale.command(&["worker", "--state-dir", "elsewhere"]);
     dies.env("CAMPAIGN_FAILPOINT", "answer.came:3");
     let worker = Process::start(dies);
-    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
     let run = sale.start(&["--shared"]);
     until("the worker is gone", || worker.stderr().contains("went off"));
     drop(worker.kill());
@@ -29,7 +29,7 @@ fn a_worker_that_slept_past_its_lease_sends_nothing_more_of_what_it_had() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held, Answer::Held]);
     let sale = over(cluster, campaign().to(200).batches_of(5).one_at_a_time().delivery("rate: 30/s").through(&gateway));
     let mut worker = start_elsewhere(&sale, &["worker"]);
-    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
     let run = sale.start(&["--shared"]);
     // Of the starter and of the worker one each is on its way.
     until("both have something on its way", || gateway.requests().len() == 3);
@@ -57,9 +57,9 @@ fn a_worker_with_a_door_ends_too_when_its_ledger_is_not_the_newest() {
     let gateway = Gateway::accepting();
     let sale = over(cluster, campaign().to(200).batches_of(5).delivery("rate: 30/s").through(&gateway));
     let worker = start_elsewhere(&sale, &["worker", "--metrics", "127.0.0.1:0"]);
-    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
     let run = sale.start(&["--shared"]);
-    until("the worker takes shares", || worker.stdout().contains("takes shares of it"));
+    until("the worker takes shares", || worker.stdout().contains("joined the run"));
     // With the turn: no transaction of theirs that began before ends after it.
     let behind = "BEGIN; SELECT pg_advisory_xact_lock(7161125211933861742);
         UPDATE campaign.meta SET generation = generation - 1000; COMMIT";
@@ -75,7 +75,7 @@ fn a_worker_that_never_wrote_sends_nothing_with_a_ledger_that_is_behind_what_it_
     let sale = over(cluster, campaign().to(60).batches_of(5).delivery("rate: 10/s").through(&gateway));
     sale.run(&["--limit", "10"]).exits(0);
     let worker = start_elsewhere(&sale, &["worker"]);
-    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
     cluster.say(database(&sale), "UPDATE campaign.meta SET generation = generation - 1000");
     // A machine that knows nothing of it goes on.
     let _other = Process::start(sale.command(&["run", "sale.yaml", "--shared", "--no-wait", "--state-dir", "third"]));

@@ -50,7 +50,7 @@ fn a_database_that_is_away_when_a_share_is_about_to_be_taken_is_waited_for() {
     until("it is shared out", || run.stderr().contains("went off"));
     cluster.end();
     run.signal("CONT");
-    until("it waits", || run.stderr().contains("does not answer") || !run.is_running());
+    until("it waits", || run.stderr().contains("waiting for the ledger") || !run.is_running());
     assert!(cluster.begin());
     run.finish().exits(0);
     assert_eq!(witness.tally(&sale, (2..22).map(phone)), Tally::default());
@@ -103,8 +103,8 @@ fn lock_for_a_minute(cluster: &Cluster, table: &str) {
     let (code, told) = crew.ends(Crew::keep_up);
     match code {
         Some(0 | 4) => {}
-        Some(6) => assert!(told.contains("another process took the run"), "{table}: {told}"),
-        Some(74) => assert!(told.contains("something has locked what it needs"), "{table}: {told}"),
+        Some(6) => assert!(told.contains("another process has taken over the run"), "{table}: {told}"),
+        Some(74) => assert!(told.contains("another database session holds a lock"), "{table}: {told}"),
         _ => panic!("{table}: {told}"),
     }
     crew.workers_end();

@@ -40,7 +40,7 @@ fn latin_is_what_leaves_what_is_counted_and_what_is_shown() {
     assert_eq!(texts(&gateway), [latin.to_owned(), latin.replace("Yurii Shcherbak", "Zoe")]);
     // As it is written it would have two parts, and may have one.
     campaign().with_list(&list()).channels(&sms(TEXT, ", max_parts: 1")).through(&gateway).rewrite(&sale);
-    sale.campaign(&["check", "sale.yaml"]).exits(2).says("2 parts, more than `max_parts: 1`");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("2 parts exceed `max_parts: 1`");
 }
 
 #[test]

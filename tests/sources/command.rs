@@ -34,7 +34,7 @@ fn a_program_is_started_by_a_run_and_by_nothing_that_only_looks_unless_it_is_wan
     let seen = sale.campaign(&["check", "sale.yaml", "--fetch", "--json"]).exits(0).json();
     assert_eq!(seen["rows"], 2);
     sale.campaign(&["preview", "sale.yaml", "--fetch"]).exits(0).says("Hello, Ann");
-    sale.campaign(&["plan", "sale.yaml", "--fetch"]).exits(0).says("2 messages");
+    sale.campaign(&["plan", "sale.yaml", "--fetch"]).exits(0).says("2  get a message");
     sale.run(&["--dry-run"]).exits(0);
     assert_eq!(starts(&sale), 4);
     sale.run(&[]).exits(0);
@@ -48,7 +48,7 @@ fn a_program_is_started_by_a_run_and_by_nothing_that_only_looks_unless_it_is_wan
 fn a_text_that_is_wrong_is_told_although_nobody_looked_at_the_list() {
     let sms = "  - sms: { signature: OlenaCo, message: \"{% if name %}Hello\" }";
     let sale = printed(campaign().channels(sms), PRINTS);
-    sale.campaign(&["check", "sale.yaml"]).exits(2).says("--fetch").says("is not closed: `{% endif %}` is missing");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("--fetch").says("is not closed; `{% endif %}` is missing");
     assert_eq!(starts(&sale), 0);
 }
 
@@ -135,17 +135,17 @@ fn number(sale: &Folder, name: &str) -> Option<u32> {
 fn a_secret_of_a_source_is_kept_and_not_written() {
     let address = nobody();
     for (source, words) in [
-        (format!("url: {address}/a.csv\nheaders: {{ Authorization: s3cret }}"), "where the secret is kept"),
-        ("url: https://me:s3cret@crm.example/a.csv".to_owned(), "a user or a password"),
+        (format!("url: {address}/a.csv\nheaders: {{ Authorization: s3cret }}"), "where to find the secret"),
+        ("url: https://me:s3cret@crm.example/a.csv".to_owned(), "a user name or a password"),
         ("url: http://crm.example/a.csv".to_owned(), "`https://`"),
         ("url: ftp://crm.example/a.csv".to_owned(), "`https://`"),
-        ("sql: select 1\nfrom: s3cret".to_owned(), "where the key is kept"),
+        ("sql: select 1\nfrom: s3cret".to_owned(), "where to find the secret"),
         ("sql: select 1".to_owned(), "needs `from`"),
         ("run: sale@1".to_owned(), "needs `state`"),
         ("run: sale@1\nstate: [gone]".to_owned(), "`gone`"),
         ("run: sale@1\nstate: failed\nurl: https://crm.example/a.csv".to_owned(), "has both"),
         ("columns: { phone: a }".to_owned(), "needs `file`"),
-        ("command: [a]\nheaders: { Accept: text/csv }".to_owned(), "`headers` is for `url`"),
+        ("command: [a]\nheaders: { Accept: text/csv }".to_owned(), "`headers` applies only to `url`"),
     ] {
         let told = fetched(campaign(), &source).run(&[]).exits(2).says(words);
         assert!(!told.stdout.contains("s3cret"), "{}", told.told());

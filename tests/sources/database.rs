@@ -92,7 +92,7 @@ fn a_query_can_only_read_and_is_one() {
     for (sql, words) in [
         ("select phone from people; delete from people", "more than one query"),
         ("delete from people returning phone", "readonly"),
-        ("select phone, photo from people", "`photo` holds bytes"),
+        ("select phone, photo from people", "`photo` contains bytes"),
         ("select phone from nobody", "no such table"),
         ("select phone from people where false", "no recipients"),
     ] {
@@ -109,10 +109,10 @@ fn a_query_can_only_read_and_is_one() {
 #[test]
 fn an_address_is_a_secret_and_one_that_is_none_is_told_without_it() {
     for (address, words) in [
-        ("s3cret", "no address of a database"),
+        ("s3cret", "does not contain a database address"),
         ("postgres://me:s3cret@127.0.0.1:1/crm", "no connection"),
         ("mysql://me:s3cret@127.0.0.1:1/crm", "no connection"),
-        ("postgres://me:s3cret@127.0.0.1:port/crm", "no address"),
+        ("postgres://me:s3cret@127.0.0.1:port/crm", "does not contain a database address"),
         ("sqlite:///no/such/s3cret.db", "database"),
     ] {
         let sale = fetched(campaign(), QUERY);
@@ -196,7 +196,7 @@ fn a_postgresql_server_answers_in_its_own_words() {
         assert_eq!(sale.results().column(column), [value]);
     }
     for (sql, words) in [
-        ("select phone, photo from people", "holds bytes"),
+        ("select phone, photo from people", "contains bytes"),
         ("delete from people returning phone, name", "read-only"),
         ("select nextval('x')", "does not exist"),
     ] {

@@ -59,7 +59,7 @@ fn nothing_half_a_list_and_a_schedule_are_refused() {
     for arguments in [&["check", "sale.yaml"][..], &["schedule", "add", "sale.yaml"]] {
         given(&sale, arguments, LIST).exits(2);
     }
-    assert!(told(&sale).contains("has no standard input"), "{}", told(&sale));
+    assert!(told(&sale).contains("cannot read the list from standard input"), "{}", told(&sale));
     assert!(gateway.requests().is_empty());
 }
 

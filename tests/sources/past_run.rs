@@ -22,7 +22,7 @@ fn gateway() -> Gateway {
 fn the_people_who_were_refused_are_a_list_with_its_columns() {
     let gateway = gateway();
     let sale = after_one_was_refused(&gateway, "run: sale@1\nstate: [rejected, failed]");
-    sale.campaign(&["check", "again.yaml"]).exits(0).says("people of sale@1 (rejected, failed)");
+    sale.campaign(&["check", "again.yaml"]).exits(0).says("recipients of sale@1 (rejected, failed)");
     sale.campaign(&["preview", "again.yaml", "--fetch"]).exits(0).says("Person 3").says("1 of 1 row");
     sale.campaign(&["run", "again.yaml", "--no-wait"]).exits(0);
     assert_eq!(gateway.phones(), [phone(2), phone(3), phone(4), phone(3)]);
@@ -33,7 +33,10 @@ fn undelivered_is_all_that_did_not_arrive_and_who_was_left_out_is_nobody() {
     let gateway = gateway();
     let sale = after_one_was_refused(&gateway, "run: sale\nstate: undelivered");
     // What was accepted may have arrived by now, and nobody was told: that is said.
-    sale.campaign(&["run", "again.yaml", "--no-wait"]).exits(0).says("may still change").says("reconcile sale@1 --all");
+    sale.campaign(&["run", "again.yaml", "--no-wait"])
+        .exits(0)
+        .says("might still change")
+        .says("reconcile sale@1 --all");
     assert_eq!(gateway.phones()[3..], [phone(2), phone(3), phone(4)]);
 }
 
@@ -45,7 +48,7 @@ fn a_run_that_is_not_through_or_not_there_gives_nobody() {
     let again = fetched(campaign().through(&gateway), "run: sale@1\nstate: planned");
     let text = std::fs::read_to_string(again.path("sale.yaml")).expect("a campaign");
     sale.write("again.yaml", &text.replace("name: sale", "name: again"));
-    sale.campaign(&["run", "again.yaml"]).exits(2).says("sale@1 is not through");
+    sale.campaign(&["run", "again.yaml"]).exits(2).says("sale@1 is unfinished");
     sale.replace("again.yaml", "sale@1", "sail@1");
     sale.campaign(&["run", "again.yaml"]).exits(2).says("did you mean `sale@1`?");
     assert_eq!(gateway.phones(), [phone(2)]);

@@ -91,7 +91,7 @@ fn redirect_to_https_is_refused_with_headers() {
     let (gateway, files) = (Gateway::accepting(), SecureWeb::giving(LIST));
     let moved = Web::answering(leading_to(&format!("{}/export/7.csv", files.address)));
     let refused = run_trusting_authority(&at(&moved.address, &gateway)).exits(2);
-    refused.says("another host, and headers are not sent to other hosts").says("name the address that it leads to");
+    refused.says("another host, and headers are not sent to other hosts").says("use the final address");
     assert_eq!((files.heads().len(), gateway.requests().len()), (0, 0));
 }
 

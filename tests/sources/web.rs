@@ -76,7 +76,7 @@ fn what_is_no_whole_list_is_told_and_not_sent_to() {
     let gateway = Gateway::accepting();
     for (answer, words) in [
         ("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n".to_owned(), "status 403"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nphone,name\n380501000002,Ann\n".to_owned(), "broke"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nphone,name\n380501000002,Ann\n".to_owned(), "was lost"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned(), "not even a header"),
     ] {
         let told = run(&at(&Web::answering(answer).address, &gateway)).exits(2).says(words).says("sale.yaml:4");
@@ -104,20 +104,20 @@ fn answers_without_the_whole_list_send_nothing() {
         (answer("206 Partial Content", ""), "only a part of the list (status 206)"),
         (answer("200 OK", "Content-Range: bytes 0-46/90\r\n"), "only a part of the list (`Content-Range`)"),
         (answer("200 OK", "Content-Type: multipart/byteranges; boundary=x\r\n"), "several parts"),
-        (answer("200 OK", "Content-Encoding: br\r\n"), "`br` is not read"),
-        (answer("200 OK", "Content-Encoding: gzip\r\nContent-Encoding: br\r\n"), "`gzip, br` is not read"),
+        (answer("200 OK", "Content-Encoding: br\r\n"), "`br` is not supported"),
+        (answer("200 OK", "Content-Encoding: gzip\r\nContent-Encoding: br\r\n"), "`gzip, br` is not supported"),
         (answer("202 Accepted", ""), "not ready (status 202)"),
         (answer("203 Non-Authoritative Information", ""), "status 203"),
         (answer("226 IM Used", ""), "status 226"),
         (answer("304 Not Modified", ""), "did not change (status 304)"),
-        (answer("300 Multiple Choices", ""), "not followed (status 300)"),
-        (answer("302 Found", ""), "not followed (status 302)"),
+        (answer("300 Multiple Choices", ""), "unsupported status (300)"),
+        (answer("302 Found", ""), "unsupported status (302)"),
         ("HTTP/1.1 204 No Content\r\n\r\n".to_owned(), "without content (status 204)"),
         ("HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n".to_owned(), "without content (status 205)"),
         (format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{LIST}"), "no `Content-Length`"),
         (format!("HTTP/1.0 200 OK\r\n\r\n{LIST}"), "no `Content-Length`"),
-        (format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2d\r\n{LIST}\r\n"), "broke"),
-        (format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{LIST}"), "broke"),
+        (format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2d\r\n{LIST}\r\n"), "was lost"),
+        (format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{LIST}"), "was lost"),
         (page("text/html; charset=utf-8", "<form action=/login>"), "a web page instead of a list"),
         (page("text/csv", "\n<!DOCTYPE HTML><title>Sign in</title>"), "a web page instead of a list"),
     ] {
@@ -146,7 +146,7 @@ fn headers_that_ask_for_a_part_are_refused_by_check() {
     let gateway = Gateway::accepting();
     let source = "url: https://crm.example/people.csv\nheaders: { Range: bytes=0-99, if-none-match: '\"x\"' }";
     let sale = fetched(campaign().through(&gateway), source);
-    sale.campaign(&["check", "sale.yaml"]).exits(2).says("`Range` asks for less").says("remove `if-none-match`");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("`Range` requests only part").says("remove `if-none-match`");
 }
 
 #[test]

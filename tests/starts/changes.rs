@@ -20,18 +20,21 @@ fn a_check_and_a_dry_run_say_what_a_run_would_refuse_and_what_changed() {
     sale.campaign(&["check", "sale.yaml"]).exits(0);
     people(&sale, 3..15);
     for command in [&["run", "sale.yaml"][..], &["run", "sale.yaml", "--dry-run"], &["check", "sale.yaml"]] {
-        let refused = sale.campaign(command).exits(2).says("the recipients: 3 rows new, 1 gone");
-        refused.says("--accept-changes").says("campaign stop sale@1 --for-good");
+        let refused = sale.campaign(command).exits(2).says("changed since sale@1 began: 3 rows added, 1 removed");
+        refused
+            .says("to send to the current list")
+            .says("campaign run sale.yaml --accept-changes")
+            .says("campaign stop sale@1 --for-good");
     }
     sale.campaign(&["run", "sale.yaml", "--dry-run", "--accept-changes"]).exits(0);
     people(&sale, 2..12);
     sale.campaign(&["check", "sale.yaml"]).exits(0);
     let reversed: String = (2..12).rev().map(|row| format!("{},Person {row}\n", phone(row))).collect();
     sale.write("sale.csv", &format!("phone,name\n{reversed}"));
-    sale.run(&[]).exits(2).says("the recipients: their order");
+    sale.run(&[]).exits(2).says("the order or format of its rows");
     sale.replace("sale.csv", "phone,name", "phone,person");
     sale.replace("sale.yaml", "{{ name }}", "you");
-    sale.run(&[]).exits(2).says("the recipients: their columns");
+    sale.run(&[]).exits(2).says("the list `sale.csv` (its columns)");
 }
 
 #[test]
@@ -42,14 +45,14 @@ fn a_finished_edition_whose_text_changed_is_refused_unless_that_is_meant() {
     sale.run(&[]).exits(0);
     draft(NEWS).rewrite(&sale);
     for command in [&["run", "sale.yaml"][..], &["run", "sale.yaml", "--dry-run"], &["check", "sale.yaml"]] {
-        sale.campaign(command).exits(2).says("3 people have").says("`edition`").says("sale@1");
+        sale.campaign(command).exits(2).says("3 recipients already have the old one").says("`edition`").says("sale@1");
     }
     people(&sale, 2..7);
     sale.run(&[]).exits(2);
     assert_eq!(gateway.phones().len(), 3);
     sale.run(&["--accept-changes"]).exits(0).says("3 skipped");
     assert_eq!(gateway.phones(), (2..7).map(phone).collect::<Vec<_>>());
-    sale.run(&[]).exits(0).says("nobody is left");
+    sale.run(&[]).exits(0).says("no recipients are left");
     draft(NEWS).top("edition: news").rewrite(&sale);
     sale.run(&[]).exits(0).says("3 accepted");
 }

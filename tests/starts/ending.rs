@@ -14,10 +14,10 @@ fn what_is_planned_of_a_run_that_is_stopped_for_good_is_skipped_and_the_run_ends
     assert_eq!((&told["rows"], &told["counts"]), (&json!(7), &json!({ "accepted": 1, "rejected": 2, "skipped": 7 })));
     let results = sale.results();
     assert_eq!(results.rows.iter().filter(|row| row["reason"] == "cancelled" && row["state"] == "skipped").count(), 7);
-    sale.campaign(&["status", "sale"]).exits(3).says("stopped for good").says("7 skipped");
+    sale.campaign(&["status", "sale"]).exits(3).says("cancelled").says("7 skipped");
     sale.campaign(&["show", "sale", "--row", "9"]).exits(0).says("skipped");
-    sale.campaign(&["retry", "sale@1"]).exits(2).says("stopped for good");
-    sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(2).says("come to its end");
+    sale.campaign(&["retry", "sale@1"]).exits(2).says("was cancelled");
+    sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(2).says("has already ended");
     let shown = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
     assert_eq!(shown.counts()["skipped"], 7);
     // Another start is a new run, to whoever was rejected; the others have a message or were cancelled.
@@ -44,15 +44,15 @@ fn a_run_whose_folder_was_moved_ends_for_good_without_the_old_one_and_retry_says
     in_folder(&home, &gateway, "old", "Autumn", 4);
     home.campaign(&["run", "old/sale.yaml", "--limit", "1", "--no-wait"]).exits(0);
     std::fs::rename(home.path("old"), home.path("new")).expect("another name");
-    home.campaign(&["retry", "sale"]).exits(2).says("old/sale.yaml` any more").says("campaign run FILE --moved");
+    home.campaign(&["retry", "sale"]).exits(2).says("is no longer at `").says("campaign run FILE --moved");
     home.campaign(&["stop", "new/sale.yaml"]).exits(2).says("sale@1").says("`--moved`");
     home.campaign(&["stop", "sale", "--for-good", "--yes"])
         .exits(0)
         .says("3 rows cancelled")
         .says("next: campaign results sale@1 --out FILE");
-    home.campaign(&["results", "sale"]).exits(2).says("is gone").says("`--out FILE`");
+    home.campaign(&["results", "sale"]).exits(2).says("no longer exists").says("`--out FILE`");
     home.campaign(&["run", "new/sale.yaml", "--moved", "--again", "4", "--no-wait"]).exits(0).says("sale@2");
-    home.campaign(&["results", "sale@1"]).exits(2).says("is gone");
+    home.campaign(&["results", "sale@1"]).exits(2).says("no longer exists");
     assert!(!home.path("old").exists(), "a folder that was moved is not made anew");
     std::fs::remove_dir_all(home.path("new/results")).expect("no results");
     home.campaign(&["results", "sale@2"]).exits(0).says("new/results/sale.csv");
@@ -64,8 +64,8 @@ fn an_emptied_list_ends_an_unfinished_run_and_nothing_is_said_to_take_its_place(
     let sale = campaign().to(4).recipients("empty: ok").through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
     sale.write("sale.csv", "phone,name\n");
-    sale.run(&["--accept-changes"]).exits(0).says("nobody is on the list");
-    sale.campaign(&["status", "sale"]).says("sale@1").says("ended by a start with changed inputs");
+    sale.run(&["--accept-changes"]).exits(0).says("the list has no recipients");
+    sale.campaign(&["status", "sale"]).says("sale@1").says("replaced by a new run with changed inputs");
 }
 
 #[test]

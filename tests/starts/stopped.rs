@@ -20,15 +20,15 @@ fn cancelled_recipients_are_skipped_in_the_same_edition() {
         let before = gateway.phones().len();
         let told = sale.run(&["--json"]).exits(0).json();
         assert_eq!((&told["sent"], &told["counts"]), (&json!(0), &json!({ "skipped": 10 })), "{told}");
-        assert_eq!(told["why"], "nobody is left to send to");
+        assert_eq!(told["why"], "no recipients are left to send to");
         let notes = told["notes"].to_string();
-        assert!(notes.contains("7 skipped: cancelled earlier") && notes.contains("sale@1, stopped for good"), "{told}");
+        assert!(notes.contains("7 skipped: cancelled earlier") && notes.contains("recipients of sale@1"), "{told}");
         assert!(notes.contains("--again 10"), "{told}");
         for look in [&["check", "sale.yaml"][..], &["plan", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
             let counts = sale.campaign(&[look, &["--json"]].concat()).exits(0).json()["counts"].clone();
             assert_eq!(counts, json!({ "skipped": 10 }), "{look:?}");
         }
-        sale.run(&["--accept-changes"]).exits(0).says("nobody is left");
+        sale.run(&["--accept-changes"]).exits(0).says("no recipients are left");
         assert_eq!(gateway.phones().len(), before);
     }
 }
@@ -39,14 +39,14 @@ fn cancelled_recipients_are_rows_with_a_reason() {
     let sale = stopped(&gateway, "");
     let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");
     sale.write("sale.csv", &format!("{list}{},New\n", phone(12)));
-    sale.run(&[]).exits(0).says("sale@2").says("10 skipped").says("recipients of sale@1, stopped for good");
+    sale.run(&[]).exits(0).says("sale@2").says("10 skipped").says("recipients of sale@1");
     assert_eq!(gateway.phones(), [2, 3, 4, 12].map(phone));
     let results = sale.results();
     assert_eq!(results.column("reason")[..3], ["already sent"; 3]);
     assert_eq!(results.column("reason")[3..10], ["cancelled earlier"; 7]);
     assert_eq!(results.counts().values().sum::<u64>(), 11, "each row has one state");
     // A run that was stopped before stays stopped, whatever was sent since.
-    sale.run(&[]).exits(0).says("nobody is left");
+    sale.run(&[]).exits(0).says("no recipients are left");
     assert_eq!(gateway.phones().len(), 4);
 }
 
@@ -71,7 +71,8 @@ fn rows_that_were_rejected_before_the_stop_are_not_cancelled() {
     let sale = campaign().to(10).batches_of(2).one_at_a_time().through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(3);
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(3).says("6 rows cancelled");
-    let refused = sale.campaign(&["retry", "sale", "--yes"]).exits(2).says("sale@1 was stopped for good");
+    let refused =
+        sale.campaign(&["retry", "sale", "--yes"]).exits(2).says("sale@1 was cancelled and cannot send again");
     refused.says("help: to send its rejected and unsent rows: campaign run sale.yaml --gateway local");
     sale.run(&[]).exits(0).says("2 accepted").says("8 skipped");
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 3, 4].map(phone));
@@ -110,9 +111,9 @@ fn run_to_be_stopped_is_shown_and_yes_has_to_be_typed() {
     let stop = || sale.command(&["stop", "sale", "--for-good"]);
     for typed in ["", "y", "7"] {
         let asked = Terminal::start(stop());
-        asked.shows("sale@1 · through local · 10 rows: ").shows("7 planned").shows("7 rows will be cancelled");
-        asked.shows("campaign stop sale@1").shows("Type `yes` to cancel 7 rows, or press Enter").types(typed);
-        asked.shows("not confirmed; nothing was changed");
+        asked.shows("Stop sale@1 for good and cancel 7 rows?").shows("through local · 10 rows: ").shows("7 planned");
+        asked.shows("campaign stop sale@1").shows("Type yes to cancel 7 rows, or press Enter").types(typed);
+        asked.shows("Cancelled. Nothing was changed.");
         asked.finish().exits(2);
     }
     let refused = sale.campaign(&["stop", "sale", "--for-good"]).exits(2);
@@ -127,7 +128,7 @@ fn run_to_be_stopped_is_shown_and_yes_has_to_be_typed() {
     asked.shows("or press Enter").types("yes");
     asked.shows("7 rows cancelled");
     asked.finish().exits(0);
-    sale.campaign(&["stop", "sale", "--for-good"]).exits(2).says("come to its end");
+    sale.campaign(&["stop", "sale", "--for-good"]).exits(2).says("has already ended");
 }
 
 #[test]
@@ -137,15 +138,15 @@ fn stop_names_the_schedule_that_stays_active() {
     let sale = campaign().to(4).top("timezone: Europe/Kyiv").top(schedule).through(&gateway).write();
     sale.run(&["--now", "--limit", "1"]).exits(0);
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    let told =
-        "the schedule `sale` stays active and sends on its next date; to remove it: campaign schedule remove sale";
+    let told = "The schedule `sale` remains active and sends on its next date.";
+    let remove = "To remove it: campaign schedule remove sale";
     let asked = Terminal::start_on(200, sale.command(&["stop", "sale", "--for-good"]));
-    asked.shows(told).shows("or press Enter").types("");
+    asked.shows(told).shows(remove).shows("or press Enter").types("");
     asked.finish().exits(2);
-    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("3 rows cancelled").says(told);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("3 rows cancelled").says(told).says(remove);
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: second\n");
     sale.run(&["--now", "--limit", "1"]).exits(0);
     sale.campaign(&["schedule", "pause", "sale"]).exits(0);
     let paused = sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).told();
-    assert!(!paused.contains("stays active"), "{paused}");
+    assert!(!paused.contains("remains active"), "{paused}");
 }

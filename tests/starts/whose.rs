@@ -16,9 +16,9 @@ fn the_same_name_from_another_file_is_refused_before_anything_is_sent() {
     run(&home, "a/sale.yaml", &[]).exits(0);
     for arguments in [&[][..], &["--yes"], &["--accept-changes"], &["--again", "5"], &["--dry-run"]] {
         let refused = run(&home, "b/sale.yaml", arguments).exits(2).says("a/sale.yaml").says("sale@1");
-        refused.says("another `name`").says("--moved");
+        refused.says("change its `name`").says("--moved");
     }
-    home.campaign(&["check", "b/sale.yaml"]).exits(2).says("`run` would refuse it").says("--moved");
+    home.campaign(&["check", "b/sale.yaml"]).exits(2).says("cannot be sent: 1 error").says("--moved");
     assert_eq!(gateway.phones(), [2, 3, 4].map(phone));
     home.replace("b/sale.yaml", "name: sale", "name: winter");
     run(&home, "b/sale.yaml", &[]).exits(0);
@@ -42,7 +42,7 @@ fn a_file_means_the_runs_that_began_from_it() {
     home.campaign(&["status", "sale"]).exits(0).says("sale@1");
     in_folder(&home, &gateway, "c", "Spring", 2);
     for command in ["status", "results", "stop", "retry", "reconcile"] {
-        home.campaign(&[command, "c/sale.yaml"]).exits(2).says("no run began from this file");
+        home.campaign(&[command, "c/sale.yaml"]).exits(2).says("no run was started from this file");
     }
 }
 
@@ -57,7 +57,7 @@ fn a_campaign_that_was_moved_says_so_once() {
     home.campaign(&["status", "a/sale.yaml"]).exits(0).says("sale@1");
     home.campaign(&["status", "b/sale.yaml"]).exits(2).says("a/sale.yaml");
     run(&home, "b/sale.yaml", &["--moved", "--accept-changes"]).exits(0).says("3 skipped");
-    run(&home, "b/sale.yaml", &[]).exits(0).says("nobody is left");
+    run(&home, "b/sale.yaml", &[]).exits(0).says("no recipients are left");
     run(&home, "a/sale.yaml", &[]).exits(2).says("b/sale.yaml");
     home.campaign(&["status", "b/sale.yaml"]).exits(0).says("sale@2");
     assert_eq!(gateway.phones(), (2..7).map(phone).collect::<Vec<_>>());

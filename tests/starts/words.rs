@@ -18,7 +18,7 @@ fn a_key_that_is_refused_is_told_with_where_it_comes_from() {
     let gateway = Gateway::answering([Answer::refused("Access denied")]);
     let sale = campaign().through(&gateway).write();
     let told = sale.run(&[]).exits(7).says(&format!("the environment variable `{KEY_VARIABLE}`"));
-    assert!(told.stdout.contains("next: mend the key in"), "{}", told.told());
+    assert!(told.stdout.contains("next: correct the key in"), "{}", told.told());
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_finished_run_with_rows_to_send_again_can_go_on() {
     let sale = campaign().to(1).through(&gateway).write();
     sale.run(&[]).exits(4);
     sale.campaign(&["resolve", "sale", "--all", "--as", "send-again", "--i-accept-duplicates", "1"]).exits(5);
-    sale.campaign(&["status", "sale"]).exits(5).says("can go on");
+    sale.campaign(&["status", "sale"]).exits(5).says("can be resumed");
     let told = sale.campaign(&["status", "sale", "--json"]).exits(5).json();
     assert_eq!((&told["state"], &told["stopped"], &told["exit"]), (&json!("open"), &json!(null), &json!(5)));
     let listed = sale.campaign(&["status", "--json"]).exits(0).json();

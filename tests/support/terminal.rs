@@ -6,6 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -18,6 +19,7 @@ pub(crate) struct Terminal {
     process: Process,
     keyboard: File,
     screen: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
 }
 
 impl Terminal {
@@ -40,24 +42,43 @@ impl Terminal {
         let keyboard = File::from(keyboard);
         let screen = Arc::<Mutex<Vec<u8>>>::default();
         let (mut shown, kept) = (keyboard.try_clone().expect("a second handle"), Arc::clone(&screen));
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             // It cannot be read any more when the process has ended.
             while let Ok(length @ 1..) = shown.read(&mut bytes) {
                 kept.lock().expect("the screen").extend_from_slice(&bytes[..length]);
             }
         });
-        Self { process, keyboard, screen }
+        Self { process, keyboard, screen, reader }
     }
 
-    /// Everything that was written on it so far, with what moves the cursor.
-    pub(crate) fn shown(&self) -> String {
+    /// Everything that was written on it so far, with what moves the cursor and with colours.
+    pub(crate) fn coloured(&self) -> String {
         String::from_utf8_lossy(&self.screen.lock().expect("the screen")).into_owned()
     }
 
-    /// Waits until these words stand on it.
+    /// Everything that was written on it so far, with what moves the cursor and without colours.
+    pub(crate) fn shown(&self) -> String {
+        let coloured = self.coloured();
+        let mut parts = coloured.split("\u{1b}[");
+        let mut shown = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let code = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+            match code.strip_prefix('m') {
+                Some(text) => shown += text,
+                None => shown.extend(["\u{1b}[", part]),
+            }
+        }
+        shown
+    }
+
+    /// Waits until these words stand on it, on whatever lines.
     pub(crate) fn shows(&self, words: &str) -> &Self {
-        until(&format!("the terminal shows `{words}`"), || self.shown().contains(words));
+        let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        until(&format!("the terminal shows `{words}`"), || {
+            let shown = self.shown();
+            shown.contains(words) || flat(&shown).contains(&flat(words))
+        });
         self
     }
 
@@ -69,6 +90,17 @@ impl Terminal {
     /// Sends the process a signal such as `INT`.
     pub(crate) fn signal(&mut self, name: &str) {
         self.process.signal(name);
+    }
+
+    /// Waits for the end of the process, and gives everything that was written, with what moves the cursor.
+    pub(crate) fn finish_shown(self) -> (Finished, String) {
+        let Self { process, keyboard, screen, reader } = self;
+        let finished = process.finish();
+        // It ends once nobody has the other end open.
+        reader.join().expect("the reader of the screen");
+        drop(keyboard);
+        let bytes = screen.lock().expect("the screen").clone();
+        (finished, String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Waits for its end.

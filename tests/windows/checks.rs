@@ -6,13 +6,13 @@ use crate::support::{Gateway, Terminal, campaign, live, telling};
 fn what_is_no_window_and_no_end_is_refused_where_it_stands() {
     let gateway = Gateway::accepting();
     for (line, words) in [
-        ("window: 9-20", "`9-20` are no hours of a day"),
+        ("window: 9-20", "`9-20` is not a range of hours"),
         ("window: { days: mon-fri }", "hours"),
-        ("window: { hours: 09:00-20:00, days: someday }", "`someday` are no days of the week"),
-        ("window: { hours: 09:00-20:00, except: [2026-02-30] }", "`except` names a date that does not exist"),
+        ("window: { hours: 09:00-20:00, days: someday }", "`someday` is not a valid list of weekdays"),
+        ("window: { hours: 09:00-20:00, except: [2026-02-30] }", "under `except` is not a valid date"),
         ("window: { hours: 09:00-20:00, zone: cty }", "the list has no column `cty`"),
         ("until: tomorrow", "`until: tomorrow`"),
-        ("until: 0s", "no time to send"),
+        ("until: 0s", "no time for sending"),
     ] {
         let _case = telling(format!("case: {line}"));
         let sale = campaign().through(&gateway).top("timezone: Europe/Kyiv").delivery(line).write();
@@ -23,7 +23,7 @@ fn what_is_no_window_and_no_end_is_refused_where_it_stands() {
     let sale = campaign().through(&gateway).top("timezone: Europe/Kyiv").delivery("until: 2020-12-07 20:00").write();
     for command in ["check", "plan", "run"] {
         let told = sale.campaign(&[command, "sale.yaml"]).exits(2);
-        told.says("`until` was 2020-12-07 20:00, and nothing leaves after it").says("sale.yaml:");
+        told.says("`until` has passed: 2020-12-07 20:00").says("sale.yaml:");
     }
     sale.campaign(&["status"]).exits(0).says("no runs");
     for line in ["window: 09:00-20:00", "until: 2099-12-07 20:00"] {
@@ -44,7 +44,7 @@ fn who_will_get_nothing_because_the_time_is_too_short_is_told_before_it_begins()
     let sale = until("until: 30s");
     for command in ["check", "plan"] {
         let told = sale.campaign(&[command, "sale.yaml"]).exits(0);
-        told.says("of 100 messages about 30 can leave before 20").says("70 are skipped by `until`").says("sale.yaml:");
+        told.says("about 30 of 100 messages can be sent before 20").says("the other 70 are skipped").says("sale.yaml:");
     }
     sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
     sale.campaign(&["explain", "until-near"]).exits(0);
@@ -57,7 +57,7 @@ fn who_will_get_nothing_because_the_time_is_too_short_is_told_before_it_begins()
     assert!(!sale.campaign(&["check", "sale.yaml"]).exits(0).told().contains("until-near"));
     let sale = until("until: 3d");
     sale.replace("sale.yaml", "until: 3d", "per_day: 20\n  until: 3d");
-    sale.campaign(&["check", "sale.yaml"]).exits(0).says("of 100 messages about 80 can leave");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("about 80 of 100 messages can be sent");
     assert!(gateway.sends().is_empty());
 }
 
@@ -68,9 +68,9 @@ fn a_cell_that_is_no_zone_is_counted_and_its_person_is_not_dropped() {
     let draft = campaign().with_list(list).through(&gateway).top("timezone: Europe/Kyiv");
     let sale = draft.delivery("window: { hours: 00:00-24:00, zone: city }").write();
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    checked.says("no time zone stands in 2 rows, the first of them row 3").says("unknown-zone");
+    checked.says("no valid time zone in 2 rows (first: row 3)").says("unknown-zone");
     let told = sale.campaign(&["check", "sale.yaml"]);
-    assert!(!told.told().contains("no text uses the column `city`"), "{}", told.told());
+    assert!(!told.told().contains("no message uses the column `city`"), "{}", told.told());
     assert_eq!(sale.run(&["--json"]).exits(0).json()["sent"], 3);
 }
 
@@ -81,7 +81,7 @@ fn advice_for_a_cell_keeps_the_offset_that_it_means() {
         ("UTC-3", "did you mean `Etc/GMT+3`?"),
         ("MSK", "did you mean `Europe/Moscow`?"),
         ("Z", "did you mean `UTC`?"),
-        ("EEDT", "help: write a place from the time zone database"),
+        ("EEDT", "help: write a name from the time zone database"),
     ] {
         let list = format!("phone,name,city\n380501000002,A,Europe/Kyiv\n380501000003,B,{cell}\n");
         let draft = campaign().with_list(&list).top("timezone: Europe/Kyiv");
@@ -116,13 +116,13 @@ fn zone_with_an_inverted_sign_shows_its_local_time() {
 fn windows_that_are_never_open_together_and_one_without_a_zone_are_refused() {
     let gateway = Gateway::accepting();
     let draft = || campaign().through(&gateway).profile("policy: { window: 09:00-12:00 }");
-    let together = "nothing could ever leave: `12:00-20:00` and `09:00-12:00` together are not open for a year";
+    let together = "the windows `12:00-20:00` and `09:00-12:00` are never open at the same time in the next year";
     let of_recipients = "window: { hours: 12:00-20:00, zone: recipient }";
     // All recipients have numbers of Ukraine.
     for (zone, window, refusal) in [
         ("Europe/Kyiv", "window: 12:00-20:00", Some(together)),
         ("Europe/Kyiv", "window: 11:59-20:00", None),
-        ("Europe/Kyiv", of_recipients, Some("no message can leave: the window does not open within a year")),
+        ("Europe/Kyiv", of_recipients, Some("no message can be sent: the window does not open within a year")),
         ("America/New_York", of_recipients, None),
         ("Europe/Kyiv", "in_flight: 1", None),
     ] {
@@ -141,8 +141,8 @@ fn how_often_the_window_has_to_open_is_told_beforehand_and_by_a_rehearsal() {
     let draft = campaign().to(100).top("timezone: Europe/Kyiv").delivery("rate: 60/h");
     // A hundred minutes, forty a day.
     let sale = draft.delivery("window: 09:00-09:40").write();
-    sale.campaign(&["check", "sale.yaml"]).exits(0).says("at 1/min, in 3 openings of the window");
-    sale.run(&[]).exits(0).says("at `delivery.rate: 1/min`, in 3 openings of `delivery.window`");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("at 1/min, over 3 sending windows");
+    sale.run(&[]).exits(0).says("at `delivery.rate: 1/min`, spread over 3 windows of `delivery.window`");
     sale.replace("sale.yaml", "09:00-09:40", "09:00-20:00");
     let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
     assert!(!told.told().contains("openings"), "{}", told.told());
@@ -167,7 +167,8 @@ fn a_fallback_that_may_follow_when_the_window_is_closed_is_a_warning_with_the_li
         let told = draft.delivery(window).delivery("rate: 1/s").write().campaign(&["check", "sale.yaml"]).exits(0);
         assert_eq!(told.told().contains("fallback-outside"), warns, "{}", told.told());
         if warns {
-            told.says("`sms` may follow `viber` when the window is closed").says("write `lifetime: 10h` or less");
+            told.says("`sms` might be sent after `viber` when the window is already closed")
+                .says("write `lifetime: 10h` or less");
         }
     }
 }

@@ -59,10 +59,10 @@ fn each_row_leaves_within_the_window_of_its_zone_and_the_others_go_on() {
     let told = run("2027-03-10T12:00:00Z").exits(5).json();
     assert_eq!((&told["stopped"], &told["sent"]), (&json!("window"), &json!(4)));
     let why = told["why"].as_str().expect("a reason");
-    assert!(why.contains("from 2027-03-10 16:00 on (Europe/Kyiv)"), "{why}");
+    assert!(why.contains("at 2027-03-10 16:00 (Europe/Kyiv)"), "{why}");
     assert_eq!(told["counts"], json!({ "accepted": 4, "planned": 2 }));
     assert_eq!(left_within(&sale.results(), "09:00:00".."20:00:00"), [3, 5, 6, 7]);
-    sale.campaign(&["status", "sale"]).exits(5).says("from 2027-03-10 16:00 on (Europe/Kyiv)");
+    sale.campaign(&["status", "sale"]).exits(5).says("at 2027-03-10 16:00 (Europe/Kyiv)");
     assert_eq!(run("2027-03-10T14:00:00Z").exits(5).json()["sent"], 1);
     assert_eq!(run("2027-03-10T23:59:00Z").exits(5).json()["sent"], 0);
     assert_eq!(run("2027-03-11T00:00:01Z").exits(0).json()["sent"], 1);
@@ -89,7 +89,7 @@ fn a_run_waits_until_the_window_opens_and_says_until_when() {
     let sale = from_kyiv(&gateway).to(7).batches_of(3).delivery("window: 09:00-20:00").write();
     // Clocks go from 03:00 to 04:00 that night.
     let run = Process::start(run_at(&sale, &clock, "2027-03-28T05:59:58Z", &[])).finish();
-    run.exits(0).says("waiting").says("the next messages leave from 2027-03-28 09:00 on (Europe/Kyiv)");
+    run.exits(0).says("waiting").says("sending continues at 2027-03-28 09:00 (Europe/Kyiv)");
     assert_eq!(left_within(&sale.results(), "09:00:00".."09:00:20"), (2..9).collect::<Vec<_>>());
     assert_eq!(gateway.phones().len(), 7);
 }
@@ -104,7 +104,7 @@ fn a_wait_ends_with_a_signal_a_stop_or_a_kill_and_the_run_goes_on() {
         let draft = from_kyiv(&gateway).with_list(&list);
         let sale = draft.delivery("window: { hours: 09:00-20:00, zone: zone }").write();
         let mut run = Process::start(run_at(&sale, &clock, "2027-01-10T08:00:00Z", &[]));
-        until("it waits", || run.stderr().contains("from 2027-01-10 16:00"));
+        until("it waits", || run.stderr().contains("at 2027-01-10 16:00"));
         sale.campaign(&["status", "sale"]).exits(6);
         match how {
             "stop" => drop(sale.campaign(&["stop", "sale"]).exits(0)),
@@ -140,7 +140,7 @@ fn nothing_leaves_after_the_window_closes_also_where_several_wait_for_their_turn
         for (name, run) in names.iter().zip(runs) {
             let told = run.finish().exits(5).json();
             assert_eq!(told["stopped"], "window");
-            assert!(told["why"].as_str().is_some_and(|why| why.contains("from 2027-03-17 09:00")), "{told}");
+            assert!(told["why"].as_str().is_some_and(|why| why.contains("at 2027-03-17 09:00")), "{told}");
             let results = Results::read(&sale.path(&format!("results/{name}.csv")));
             let left = left_within(&results, "19:59:58".."20:00:00");
             assert_eq!(left, (2..left.len() + 2).collect::<Vec<_>>());
@@ -181,7 +181,7 @@ fn a_rehearsal_waits_for_no_window_unless_it_keeps_real_time() {
     Process::start(run_at(&sale, &clock, "2027-03-10T22:00:00Z", &[])).finish().exits(0);
     assert_eq!(sale.results().counts().get("planned"), None);
     let real = run_at(&sale, &clock, "2027-03-10T22:00:00Z", &["--real-time", "--no-wait"]);
-    Process::start(real).finish().exits(5).says("from 2027-03-11 09:00");
+    Process::start(real).finish().exits(5).says("at 2027-03-11 09:00");
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn what_a_killed_worker_had_goes_on_elsewhere_and_what_was_open_is_in_doubt() {
         drop(worker.kill());
         let begun = !point.starts_with("share");
         let told = run.finish().exits(if begun { 4 } else { 0 });
-        assert_eq!(told.told().contains("in doubt from a start that was interrupted"), begun, "{}", told.told());
+        assert_eq!(told.told().contains("was interrupted and left"), begun, "{}", told.told());
         let results = sale.results();
         let states = results.states();
         let doubtful = states.iter().filter(|state| **state == "in_doubt").count();
@@ -34,12 +34,12 @@ fn when_whoever_began_a_run_is_killed_workers_send_the_rest_and_the_next_start_e
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
     let run = sale.start(&["--shared"]);
-    until("the worker sends it", || worker.stdout().contains("sale@1: takes shares of it"));
+    until("the worker sends it", || worker.stdout().contains("sale@1: joined the run"));
     until("something went out", || gateway.phones().len() > 40);
     drop(run.kill());
     let status = sale.campaign(&["status", "sale", "--json"]).json();
     assert_eq!(status["state"], "sending", "{status}");
-    until("nothing is left", || worker.stdout().contains("nothing of it is left to take"));
+    until("nothing is left", || worker.stdout().contains("no shards are left"));
     let started = sale.run(&[]);
     assert!(matches!(started.code(), Some(0 | 4)), "{}", started.told());
     let results = sale.results();
@@ -55,7 +55,7 @@ fn a_worker_that_is_told_to_end_gives_back_what_it_has() {
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
     let run = sale.start(&["--shared"]);
-    until("the worker sends it", || worker.stdout().contains("sale@1: takes shares of it"));
+    until("the worker sends it", || worker.stdout().contains("sale@1: joined the run"));
     until("something went out", || gateway.phones().len() > 70);
     let told = ended(worker);
     assert!(told.contains("stopped: interrupted"), "{told}");
@@ -69,12 +69,12 @@ fn while_workers_have_shares_of_a_run_no_other_takes_its_place() {
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
     let run = sale.start(&["--shared"]);
-    until("the worker sends it", || worker.stdout().contains("sale@1: takes shares of it"));
+    until("the worker sends it", || worker.stdout().contains("sale@1: joined the run"));
     until("something went out", || gateway.phones().len() > 40);
     drop(run.kill());
     sale.replace("sale.yaml", "Hello", "Good day");
     sale.run(&["--accept-changes"]).exits(6).says("another process");
-    until("nothing is left", || worker.stdout().contains("nothing of it is left to take"));
+    until("nothing is left", || worker.stdout().contains("no shards are left"));
     drop(ended(worker));
 }
 
@@ -84,7 +84,7 @@ fn a_run_that_is_gone_on_with_while_workers_send_it_is_sent_by_both() {
     let sale = in_small_shares(240).through(&gateway).write();
     let worker = worker(&sale);
     let run = sale.start(&["--shared"]);
-    until("the worker sends it", || worker.stdout().contains("sale@1: takes shares of it"));
+    until("the worker sends it", || worker.stdout().contains("sale@1: joined the run"));
     until("something went out", || gateway.phones().len() > 40);
     drop(run.kill());
     let again = sale.run(&[]);

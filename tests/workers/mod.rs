@@ -23,7 +23,7 @@ fn worker_with(sale: &Folder, environment: &[(&str, &str)]) -> Process {
     let mut command = sale.command(&["worker"]);
     command.envs(environment.iter().copied());
     let worker = Process::start(command);
-    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
     worker
 }
 
@@ -62,11 +62,11 @@ fn a_worker_takes_shares_of_a_run_and_everybody_gets_one_message() {
         let status = sale.campaign(&["status", "sale", "--json"]).json();
         status["senders"].as_array().is_some_and(|senders| senders.len() == 2)
     });
-    assert!(sale.campaign(&["status", "sale"]).told().contains(" of it, since "));
+    assert!(sale.campaign(&["status", "sale"]).told().contains(" rows, since "));
     run.finish().exits(0).says("200");
     everybody_once(&gateway, 200);
     assert_eq!(sale.results().states(), ["accepted"; 200]);
-    until("the worker is through", || worker.stdout().contains("nothing of it is left to take"));
+    until("the worker is through", || worker.stdout().contains("no shards are left"));
     let sent = sent(&ended(worker));
     assert!((1..200).contains(&sent), "{sent}");
 }
@@ -79,7 +79,7 @@ fn without_a_worker_a_shared_run_is_sent_by_whoever_began_it() {
     everybody_once(&gateway, 120);
     let sizes: Vec<usize> = gateway.sends().iter().map(|request| request.operations().len()).collect();
     assert_eq!((sizes[0], sizes.iter().max()), (1, Some(&7)), "the first goes alone, the others together: {sizes:?}");
-    sale.run(&[]).exits(0).says("nobody");
+    sale.run(&[]).exits(0).says("no recipients are left");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_worker_without_the_profile_of_a_run_says_so_and_sends_nothing_of_it() {
     let sale = in_small_shares(90).through(&gateway).write();
     sale.write_secret("others.yaml", "other:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: 1/s\n");
     let worker = Process::start(sale.command(&["worker", "--gateways", "others.yaml"]));
-    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
     let run = sale.start(&["--shared"]);
     until("the worker is told of the run", || worker.stdout().contains("sale@1: "));
     run.finish().exits(0);

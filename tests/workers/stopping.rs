@@ -9,7 +9,7 @@ fn who_stops_a_run_stops_all_that_send_it_and_it_goes_on_later() {
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
     let run = sale.start(&["--shared"]);
-    until("the worker sends it", || worker.stdout().contains("sale@1: takes shares of it"));
+    until("the worker sends it", || worker.stdout().contains("sale@1: joined the run"));
     until("something went out", || gateway.phones().len() > 40);
     sale.campaign(&["stop", "sale"]).exits(0);
     run.finish().exits(5).says("asked to stop");
@@ -28,7 +28,7 @@ fn who_interrupts_the_process_that_began_a_run_stops_the_workers_too() {
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
     let mut run = sale.start(&["--shared"]);
-    until("the worker sends it", || worker.stdout().contains("sale@1: takes shares of it"));
+    until("the worker sends it", || worker.stdout().contains("sale@1: joined the run"));
     until("something went out", || gateway.phones().len() > 40);
     run.signal("INT");
     run.finish().exits(130);
@@ -59,7 +59,7 @@ fn first_messages_that_are_refused_stop_a_run_before_a_worker_sends_any() {
     let gateway = Gateway::always(Answer::items(|operation| rejected(operation, "No route")));
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
-    sale.run(&["--shared"]).exits(5).says("first messages in a row were rejected");
+    sale.run(&["--shared"]).exits(5).says("messages in a row were rejected");
     assert_eq!(gateway.phones().len(), 4, "as by one process alone");
     drop(ended(worker));
 }
@@ -71,7 +71,7 @@ fn a_worker_with_another_key_leaves_a_run_to_the_others() {
     let mut command = sale.command(&["worker"]);
     command.env_remove(crate::support::KEY_VARIABLE);
     let worker = Process::start(command);
-    until("the worker looks for runs", || worker.stdout().contains("takes shares of runs"));
+    until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
     in_small_shares(100).through(&gateway).rewrite(&sale);
     let run = sale.start(&["--shared"]);
     until("the worker is told of the run", || worker.stdout().contains("sale@1: "));

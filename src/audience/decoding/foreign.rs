@@ -20,18 +20,18 @@ const MAGIC: [(&[u8], Foreign); 17] = [
     (b"{\\rtf", Foreign("a text document (RTF)", Advice::SaveAs)),
     (b"7z\xbc\xaf", Foreign("an archive (7z)", Advice::Unpack)),
     (b"Rar!", Foreign("an archive (RAR)", Advice::Unpack)),
-    (b"BZh", Foreign("a packed file (bzip2)", Advice::Unpack)),
-    (b"\xfd7zXZ", Foreign("a packed file (xz)", Advice::Unpack)),
-    (b"\x04\x22\x4d\x18", Foreign("a packed file (lz4)", Advice::Unpack)),
-    (b"LZIP\x01", Foreign("a packed file (lzip)", Advice::Unpack)),
-    (b"\x1f\x9d", Foreign("a packed file (compress)", Advice::Unpack)),
-    (b"\x1f\x8b", Foreign("a file that was packed twice", Advice::Unpack)),
-    (b"\x28\xb5\x2f\xfd", Foreign("a file that was packed twice", Advice::Unpack)),
+    (b"BZh", Foreign("a compressed file (bzip2)", Advice::Unpack)),
+    (b"\xfd7zXZ", Foreign("a compressed file (xz)", Advice::Unpack)),
+    (b"\x04\x22\x4d\x18", Foreign("a compressed file (lz4)", Advice::Unpack)),
+    (b"LZIP\x01", Foreign("a compressed file (lzip)", Advice::Unpack)),
+    (b"\x1f\x9d", Foreign("a compressed file (compress)", Advice::Unpack)),
+    (b"\x1f\x8b", Foreign("a file that was compressed twice", Advice::Unpack)),
+    (b"\x28\xb5\x2f\xfd", Foreign("a file that was compressed twice", Advice::Unpack)),
     (b"SQLite format 3\0", Foreign("a database (SQLite)", Advice::SaveAs)),
-    (b"PAR1", Foreign("a table of a database (Parquet)", Advice::SaveAs)),
-    (b"\x89PNG", Foreign("a picture", Advice::Other)),
-    (b"\xff\xd8\xff", Foreign("a picture", Advice::Other)),
-    (b"GIF8", Foreign("a picture", Advice::Other)),
+    (b"PAR1", Foreign("a database table (Parquet)", Advice::SaveAs)),
+    (b"\x89PNG", Foreign("an image", Advice::Other)),
+    (b"\xff\xd8\xff", Foreign("an image", Advice::Other)),
+    (b"GIF8", Foreign("an image", Advice::Other)),
     (b"\x7fELF", Foreign("a program", Advice::Other)),
 ];
 
@@ -72,7 +72,7 @@ impl Foreign {
         let begins = |with: &str| head.get(..with.len()).is_some_and(|head| head.eq_ignore_ascii_case(with.as_bytes()));
         if is_web_page(head) {
             return Some(Self(
-                "a web page (HTML), as many programs export it under the name of a workbook",
+                "a web page (HTML), which many programs export with a workbook's file extension",
                 Advice::SaveAs,
             ));
         }
@@ -97,8 +97,8 @@ impl Foreign {
     pub(super) fn help(self) -> Option<&'static str> {
         match self.1 {
             Advice::SaveAs => None,
-            Advice::Unpack => Some("unpack it, and give the list that is in it"),
-            Advice::Other => Some("give the list itself: a CSV file or a workbook"),
+            Advice::Unpack => Some("unpack it, and use the list that it contains"),
+            Advice::Other => Some("use a CSV file or a workbook"),
         }
     }
 }

@@ -183,7 +183,7 @@ fn unpacked<S: Read + Seek + Send + 'static>(
     let Source { file, form, packed, .. } = source;
     let (spool, sheet) = workbook::read(input, file, form.sheet.as_deref()).map_err(|mut finding| {
         if !source.has_keys && finding.rule == &rules::RECIPIENTS_SHEET {
-            finding.help = Some("show its sheet and save it, or save the sheet as CSV".to_owned());
+            finding.help = Some("make the sheet visible and save the workbook, or save the sheet as CSV".to_owned());
         }
         finding
     })?;

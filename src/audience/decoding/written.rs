@@ -39,19 +39,19 @@ impl Written {
     #[must_use]
     pub fn told(&self, delimiter: u8) -> Option<String> {
         let mut told = Vec::new();
-        told.extend(self.packed.map(|packed| format!("packed by {packed}")));
-        told.extend(self.encoding.get().map(|encoding| format!("in the encoding {}", name(encoding))));
+        told.extend(self.packed.map(|packed| format!("compressed with {packed}")));
+        told.extend(self.encoding.get().map(|encoding| format!("encoding {}", name(encoding))));
         match &self.sheet {
-            Some(Sheet { name, others: 0, .. }) => told.push(format!("the sheet `{name}`")),
-            Some(Sheet { name, others, .. }) => told.push(format!("the sheet `{name}`, one of {}", others + 1)),
+            Some(Sheet { name, others: 0, .. }) => told.push(format!("sheet `{name}`")),
+            Some(Sheet { name, others, .. }) => told.push(format!("sheet `{name}`, one of {}", others + 1)),
             // Half of the world's spreadsheets write semicolons.
             None if delimiter == Delimiter::COMMA.byte() || told.is_empty() && delimiter == b';' => {}
             None => {
                 let name = Delimiter::new(delimiter).unwrap_or(Delimiter::COMMA).name();
-                told.push(format!("a {name} between cells"));
+                told.push(format!("delimiter {name}"));
             }
         }
-        told.extend(self.header_row.filter(|row| *row > 1).map(|row| format!("the headers in row {row}")));
+        told.extend(self.header_row.filter(|row| *row > 1).map(|row| format!("header in row {row}")));
         (!told.is_empty()).then(|| told.join(", "))
     }
 

@@ -54,9 +54,9 @@ fn trouble_is_named_with_its_line() {
 fn the_place_of_a_ragged_row_is_what_is_too_much() {
     let finding = refusal("phone,city\n1,Kyiv, centre\n");
     let place = finding.place.unwrap();
-    assert_eq!(finding.message, "line 2 has 3 cells, the header has 2");
+    assert_eq!(finding.message, "line 2 has 3 cells, but the header has 2");
     assert_eq!(&place.source.text()[place.span], " centre");
-    assert!(finding.help.unwrap().contains("comma inside a cell"));
+    assert!(finding.help.unwrap().contains("comma inside an unquoted cell"));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_line_that_names_the_delimiter_is_no_row() {
 #[test]
 fn a_row_that_does_not_fit_says_what_it_probably_is() {
     for (text, probably) in [
-        ("phone,city\n1,Kyiv, centre\n", "comma inside a cell"),
+        ("phone,city\n1,Kyiv, centre\n", "comma inside an unquoted cell"),
         ("name,phone\nOlena,3,80501E+11\n", "shortened"),
         ("Spring clients\nphone,name\n1,a\n", "title"),
         ("phone,city\n1\n", "line break"),
@@ -120,7 +120,10 @@ fn another_encoding_is_named_with_its_line() {
 #[test]
 fn what_is_too_large_is_refused() {
     let long = "x".repeat((1 << 16) + 1);
-    assert_eq!(refusal(&format!("phone,name\n1,a\n2,{long}\n")).message, "line 3 has a cell of more than 64 KiB");
+    assert_eq!(
+        refusal(&format!("phone,name\n1,a\n2,{long}\n")).message,
+        "line 3 has a cell that is larger than 64 KiB"
+    );
     let quoted = format!("phone,name\n1,a\n2,\"b\n{}", "3,c\n".repeat(1 << 20));
     let finding = refusal(&quoted);
     assert_eq!((finding.rule.id, finding.place.unwrap().line()), ("recipients-unclosed-quote", 3));
@@ -151,7 +154,7 @@ fn rows_that_do_not_fit_are_told_together_behind_all_others() {
     };
     assert_eq!((read, finding.place.as_ref().unwrap().line()), (998 - 24, 40));
     let rows = (1..=20).map(|row| (40 * row).to_string()).collect::<Vec<_>>().join(", ");
-    let whole = format!("line 40 has 1 cell, the header has 2; 24 rows do not fit: {rows} and 4 more");
+    let whole = format!("line 40 has 1 cell, but the header has 2; 24 rows have this problem: {rows} and 4 more");
     assert_eq!(finding.message, whole);
     records.fill(&mut chunk).unwrap();
     assert!(chunk.is_empty());

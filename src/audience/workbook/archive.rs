@@ -61,9 +61,12 @@ impl<'f, S: Read + Seek> Archive<'f, S> {
         let excess = Excess {
             piece: trouble::large_workbook(
                 self.file,
-                &format!("`{part}` has a text, tag or comment of more than 1 MiB"),
+                &format!("`{part}` contains a text value, tag or comment that is larger than 1 MiB"),
             ),
-            part: trouble::large_workbook(self.file, &format!("`{part}` has more than 4 GiB once it is unpacked")),
+            part: trouble::large_workbook(
+                self.file,
+                &format!("`{part}` contains more than 4 GiB of data when uncompressed"),
+            ),
         };
         Ok(self.part(part)?.map(|entry| Events::new(entry, excess)))
     }

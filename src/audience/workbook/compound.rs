@@ -22,7 +22,7 @@ impl Flaw {
     /// The refusal; `too_large` is what is told of a workbook that does not fit.
     pub(super) fn refusal(self, too_large: impl FnOnce() -> Refusal) -> Refusal {
         match self {
-            Self::Damaged => Refusal::Damaged("its parts lead in circles, or out of it".to_owned()),
+            Self::Damaged => Refusal::Damaged("its internal structure is damaged".to_owned()),
             Self::TooLarge => too_large(),
         }
     }

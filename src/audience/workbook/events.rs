@@ -71,7 +71,7 @@ impl<R: Read> Events<R> {
         match &event {
             Event::Start(element) => {
                 if self.depth == DEEPEST || element.name().as_ref().len() > LONGEST_NAME {
-                    return Err(Refusal::Damaged("its elements lie too deep in one another".to_owned()));
+                    return Err(Refusal::Damaged("its elements are nested too deeply".to_owned()));
                 }
                 if self.within.is_none() && self.whole == Some(element.local_name().as_ref()) {
                     self.within = Some(self.depth);

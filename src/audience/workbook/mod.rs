@@ -104,10 +104,10 @@ fn convert<S: Read + Seek>(input: &mut S, file: &Path, wanted: Option<&str>) -> 
         return Err(trouble::foreign(file, "a binary workbook (.xlsb)", None).into());
     }
     if archive.names().any(|name| name.starts_with("index/") && name.ends_with(".iwa")) {
-        return Err(trouble::foreign(file, "a document of Numbers", None).into());
+        return Err(trouble::foreign(file, "a Numbers document", None).into());
     }
     if archive.names().any(|name| name.starts_with("word/") || name.starts_with("ppt/")) {
-        return Err(trouble::foreign(file, "a document of Word or PowerPoint", None).into());
+        return Err(trouble::foreign(file, "a Word or PowerPoint document", None).into());
     }
     if archive.has("content.xml") {
         return ods::read(&mut archive, wanted);
@@ -115,7 +115,7 @@ fn convert<S: Read + Seek>(input: &mut S, file: &Path, wanted: Option<&str>) -> 
     if archive.has("[Content_Types].xml") || archive.names().any(|name| name.starts_with("xl/")) {
         return xlsx::read(&mut archive, wanted);
     }
-    Err(trouble::foreign(file, "an archive (ZIP)", Some("unpack it, and give the list that is in it")).into())
+    Err(trouble::foreign(file, "an archive (ZIP)", Some("unpack it, and use the list that it contains")).into())
 }
 
 /// The chosen sheet, with the notes about it.

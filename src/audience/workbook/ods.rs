@@ -112,7 +112,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                     place -= 1;
                 }
                 Event::Empty(element) if element.local_name().as_ref() == "table" => place = place.saturating_sub(1),
-                Event::Eof => return Err(damaged("it breaks off")),
+                Event::Eof => return Err(damaged("it is incomplete")),
                 _ => {}
             }
         }
@@ -129,7 +129,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                     self.row = self.row.saturating_add(row_of(&element).0);
                 }
                 Event::End(element) if element.local_name().as_ref() == "table" => return Ok(()),
-                Event::Eof => return Err(damaged("it breaks off")),
+                Event::Eof => return Err(damaged("it is incomplete")),
                 _ => {}
             }
         }
@@ -152,14 +152,14 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                     cells.push(Shown { repeated: columns_of(&element), ..Shown::default() });
                 }
                 Event::End(element) if element.local_name().as_ref() == "table-row" => break,
-                Event::Eof => return Err(damaged("it breaks off")),
+                Event::Eof => return Err(damaged("it is incomplete")),
                 _ => {}
             }
             if held > RECORD_LIMIT {
                 return Err(self.rows.too_long(self.row).into());
             }
             if cells.len() > MOST_CELLS {
-                return Err(damaged("a row of more than 16384 cells"));
+                return Err(damaged("a row has more than 16384 cells"));
             }
         }
         if cells.iter().all(|cell| cell.text.is_empty()) {
@@ -223,7 +223,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                         shown.text.push_str(resolve_predefined_entity(&reference.xml10_content()).unwrap_or_default());
                     }
                 }
-                Event::Eof => return Err(damaged("it breaks off")),
+                Event::Eof => return Err(damaged("it ends unexpectedly")),
                 _ => {}
             }
             if shown.text.len() > RECORD_LIMIT {

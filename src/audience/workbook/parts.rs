@@ -40,7 +40,7 @@ impl Parts {
             match element.local_name().as_ref() {
                 "sheet" => {
                     let relation = local_value(element, "id").and_then(|id| relations.get(&id));
-                    let relation = relation.ok_or_else(|| Refusal::Damaged("a sheet without a part".to_owned()))?;
+                    let relation = relation.ok_or_else(|| Refusal::Damaged("a sheet's file is missing".to_owned()))?;
                     if relation.kind.rsplit('/').next() == Some("worksheet") {
                         let (name, part) = (value(element, "name").unwrap_or_default(), relation.part(&folder));
                         // Names are copied when a sheet is chosen, and once more when none is.
@@ -188,7 +188,7 @@ impl CellFormats {
         let id = value(element, "numFmtId").and_then(|id| id.parse().ok());
         let Some((id, code)) = id.zip(value(element, "formatCode")) else { return Ok(()) };
         if code.len() > LONGEST_FORMAT {
-            return Err(trouble::large_workbook(file, "one of its number formats has more than 8 KiB").into());
+            return Err(trouble::large_workbook(file, "one of its number formats is larger than 8 KiB").into());
         }
         budget.take(EACH * (1 + code.len()), "its number formats")?;
         self.codes.insert(id, code);
@@ -212,7 +212,7 @@ pub(super) fn look_at_texts<S: Read + Seek>(
     part: &str,
     budget: &mut Budget<'_>,
 ) -> Result<(), Refusal> {
-    const THINGS: &str = "its texts";
+    const THINGS: &str = "its shared strings";
     let Some(events) = archive.events(part)? else { return Ok(()) };
     let mut events = events.whole("si");
     let (mut said, mut count, mut pieces, mut length) = (0_usize, 0_usize, 1, 0);
@@ -242,7 +242,7 @@ pub(super) fn look_at_texts<S: Read + Seek>(
     // The library makes room for as many as the part says.
     match said.saturating_sub(count).checked_mul(size_of::<String>()) {
         Some(more) => budget.take(more, THINGS),
-        None => Err(Refusal::Damaged("it says that it has more texts than it has".to_owned())),
+        None => Err(Refusal::Damaged("it has fewer shared strings than it declares".to_owned())),
     }
 }
 
@@ -261,7 +261,7 @@ pub(super) fn hidden_rows<R: Read>(events: Events<R>) -> Result<Vec<u32>, Refusa
                     hidden.push(row);
                 }
                 if hidden.len() > MOST_ROWS {
-                    return Err(Refusal::Damaged("more rows than a sheet has".to_owned()));
+                    return Err(Refusal::Damaged("a sheet has more rows than a spreadsheet allows".to_owned()));
                 }
             }
             // What comes behind the cells is not read.

@@ -59,11 +59,11 @@ impl<'f> Rows<'f> {
             return Ok(());
         }
         if row > LAST.0 || column > LAST.1 {
-            return Err(Refusal::Damaged("a cell outside of every sheet".to_owned()));
+            return Err(Refusal::Damaged("a cell is outside all sheets".to_owned()));
         }
         if row != self.row {
             if row < self.row {
-                return Err(Refusal::Damaged("its rows are in no order".to_owned()));
+                return Err(Refusal::Damaged("its rows are not in order".to_owned()));
             }
             self.end_row()?;
             self.row = row;

@@ -24,7 +24,7 @@ pub(super) fn read<S: Read + Seek>(
     wanted: Option<&str>,
 ) -> Result<(Spool, Sheet), Refusal> {
     if input.seek(SeekFrom::End(0))? > MOST_BYTES {
-        return Err(trouble::large_workbook(file, "an .xls of more than 64 MiB").into());
+        return Err(trouble::large_workbook(file, "the .xls file is larger than 64 MiB").into());
     }
     input.rewind()?;
     let mut bytes = Vec::new();

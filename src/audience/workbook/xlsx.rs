@@ -42,7 +42,7 @@ pub(super) fn read<S: Read + Seek>(
     look_at_texts(archive, &parts.texts(), &mut budget)?;
     let hidden = match archive.events(&parts.sheets[chosen].part)? {
         Some(events) => hidden_rows(events)?,
-        None => return Err(Refusal::Damaged(format!("the part of the sheet `{name}` is missing"))),
+        None => return Err(Refusal::Damaged(format!("the file for the sheet `{name}` is missing"))),
     };
     let mut book = Xlsx::new(copy(archive, &parts, chosen, &formats)?)?;
     drop(formats);

@@ -29,10 +29,9 @@ pub(super) fn finding(
     signs.truncate(NAMED);
     let named: Vec<String> = signs.iter().map(|sign| shortened(sign)).collect();
     let named = list_all(named.iter().map(String::as_str));
-    let message = match (signs.as_slice(), more) {
-        ([_], 0) => format!("{named} would be sent as it stands"),
-        (_, 0) => format!("{named} would be sent as they stand"),
-        (_, more) => format!("{named}, and {more} more like them, would be sent as they stand"),
+    let message = match more {
+        0 => format!("{named} would be sent literally"),
+        more => format!("{named}, and {more} more, would be sent literally"),
     };
     Some(problem_at(text, first, rule, message, &help(&signs)))
 }
@@ -48,8 +47,9 @@ fn shortened(sign: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::RULE_TEXT;
 
-    static RULE: Rule = Rule::warning("sign", "A sign.", "Remove it.");
+    static RULE: Rule = Rule::warning("sign", RULE_TEXT);
 
     #[test]
     fn finding_names_each_sign_once_and_few_of_many() {
@@ -59,10 +59,10 @@ mod tests {
         };
         assert_eq!(told("ab", &[]), None);
         let one = |end: usize| vec![Range { start: 0, end }];
-        assert_eq!(told("ab", &one(1)).as_deref(), Some("`a` would be sent as it stands"));
-        assert_eq!(told("aba", &[0..1, 1..2, 2..3]).as_deref(), Some("`a` and `b` would be sent as they stand"));
+        assert_eq!(told("ab", &one(1)).as_deref(), Some("`a` would be sent literally"));
+        assert_eq!(told("aba", &[0..1, 1..2, 2..3]).as_deref(), Some("`a` and `b` would be sent literally"));
         let each: Vec<Range<usize>> = (0..10).map(|at| at..at + 1).collect();
-        assert!(told("abcdefghij", &each).unwrap().ends_with("`h`, and 2 more like them, would be sent as they stand"));
+        assert!(told("abcdefghij", &each).unwrap().ends_with("`h`, and 2 more, would be sent literally"));
         let long = format!("<{}>", "є".repeat(80));
         assert!(told(&long, &one(long.len())).unwrap().contains("є…`"));
     }

@@ -1,13 +1,16 @@
 //! Less money than the messages may cost.
 
 use crate::domain::Amount;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::gateway::Balance;
 
 pub(super) static RULE: Rule = Rule::error(
     "balance-too-low",
-    "A run whose money ends stops in its middle.",
-    "Top the account up, or send to fewer with `run --limit N`.",
+    RuleText {
+        cause: "The balance might not cover the messages. The run would stop before all messages are sent.",
+        example: &["the balance is 120.00 UAH, and the messages can cost up to 200.00 UAH"],
+        fix: "top up the account, or send to fewer recipients with `run --limit N`",
+    },
 );
 
 /// Judges the balance by the most that the messages can cost.
@@ -19,6 +22,6 @@ pub(in crate::check) fn judge(balance: &Balance, cost: Amount) -> Option<Finding
     let missing = cost.minus(*amount);
     let shown = |amount: Amount| format!("{amount} {currency}").trim_end().to_owned();
     let (amount, cost, missing) = (shown(*amount), shown(cost), shown(missing));
-    let message = format!("the balance is {amount}, but this can cost up to {cost}: {missing} are missing");
-    Some(Finding::new(&RULE, message).help("top the account up, or send to fewer with `run --limit N`"))
+    let message = format!("the balance is {amount}, but the messages can cost up to {cost}: {missing} missing");
+    Some(Finding::new(&RULE, message).help("top up the account, or send to fewer recipients with `run --limit N`"))
 }

@@ -4,13 +4,16 @@ use std::ops::Range;
 
 use crate::check::broken_text::is_escaped_blank;
 use crate::domain::Text;
-use crate::finding::Rule;
+use crate::finding::{Rule, RuleText};
 use crate::message::{TextProblem, problem_at, said};
 
 pub(super) static RULE: Rule = Rule::warning(
     "broken-link",
-    "A link whose beginning is misspelt opens nothing.",
-    "Write `https://`, and the address behind it without a blank.",
+    RuleText {
+        cause: "A link starts with a typo. It would not open.",
+        example: &["message: \"Sale: htps://shop.example\""],
+        fix: "write `https://` followed by the address, without a space",
+    },
 );
 
 /// The links of a text that everybody gets.
@@ -24,7 +27,7 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
     });
     let problem = |span: Range<usize>| {
         let broken = text.source[span.clone()].trim_end();
-        let message = format!("`{broken}` does not begin as a link does");
+        let message = format!("the link `{broken}` starts with a typo");
         let help = format!("write `{}`", mended(broken));
         problem_at(text, span, &RULE, message, &help)
     };

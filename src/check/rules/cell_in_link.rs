@@ -1,11 +1,19 @@
 //! Cells that break the link in which they appear.
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
     "cell-in-link",
-    "A link ends at the first space, and `&` or `#` starts another part of it, so recipients open the wrong page.",
-    "Add a column with URL-encoded values, `%20` for a space and `%26` for `&`, and use it in the link.",
+    RuleText {
+        cause: "A cell breaks the link that contains it. A link ends at a space, and `&` or `#` starts another part \
+                of it.",
+        example: &[
+            "message: \"https://shop.example/?c={{ code }}\"",
+            "list.csv: phone,code",
+            "          380501234567,NEW 126",
+        ],
+        fix: "add a column with URL-encoded values for links: `%20` for a space, `%26` for `&`",
+    },
 );
 
 /// Cells of a column; `name` is its name in texts.
@@ -14,7 +22,7 @@ pub(super) fn in_rows(name: &str, example: &str, rows: &str) -> Finding {
         Some(_) => "the link ends at the space",
         None => "`&` or `#` starts another part of the link",
     };
-    let message = format!("`{example}` in the column `{name}` breaks a link: {end}; this affects {rows}");
+    let message = format!("`{example}` in the column `{name}` breaks a link in {rows}: {end}");
     let help = format!(
         "add a column with URL-encoded values to the list, such as `{}`, and use it in the link instead of `{name}`",
         encoded(example)

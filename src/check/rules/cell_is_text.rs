@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::domain::variable::{OF_CAMPAIGN, OF_ROW, is_reserved};
 use crate::domain::{Stage, Text};
-use crate::finding::{Finding, Rule, rules};
+use crate::finding::{Finding, Rule, RuleText, rules};
 use crate::manifest::Brief;
 use crate::message::{
     Asked, Question, TextProblem, defined_names, number_orders, problem_at, questions, remedy_of_number,
@@ -12,9 +12,12 @@ use crate::message::{
 
 pub(super) static RULE: Rule = Rule::warning(
     "cell-is-text",
-    "A cell is text: `{% if vip %}` is true for each one that is not empty, `false` and `0` too, and a comparison with `true` or with a \
-     number without quotes is true for none.",
-    "Compare with the text that stands in the list, as it stands there: `{% if vip == 'true' %}`.",
+    RuleText {
+        cause: "A message treats a cell as more than text. Cells are always text: `{% if vip %}` is \
+                true even for `false` and `0`, and a cell never equals a number.",
+        example: &["message: \"{% if code == 5 %}Thank you!{% endif %}\""],
+        fix: "compare with the text in the list, `code == \"5\"`, or convert the cell: `code | int == 5`",
+    },
 );
 
 /// Words that mean no, and what stands beside them where they mean yes.
@@ -30,7 +33,7 @@ pub(super) fn judge(text: &Text, is_column: impl Fn(&str) -> bool) -> Vec<TextPr
         let (message, help) = match question.asked {
             Asked::IsBool(word) => (
                 format!("`{name}` is never `{word}`: a cell is text"),
-                format!("write `{name} == '{word}'`, with the exact text from the list"),
+                format!("write `{name} == '{word}'`, using the exact text from the list"),
             ),
             Asked::IsNumber(written) => {
                 (format!("`{name}` is never a number: a cell is text"), remedy_of_number(name, &written))
@@ -67,7 +70,7 @@ pub(in crate::check) fn failing_comparisons(
             if !is_column(&name) {
                 continue;
             }
-            let message = format!("the cell of `{name}` is text and is compared with a number");
+            let message = format!("`{name}` is text but is compared with a number");
             let help = remedy_of_number(&name, &written);
             let problem = problem_at(&text, span, &rules::TEXT_FAILS, message, &help);
             if !problems.contains(&problem) {
@@ -86,16 +89,17 @@ pub(super) fn may_be_column(defined: &HashSet<String>, constants: &[&str], name:
 
 /// What rows say of a condition that asks whether a cell is something.
 pub(super) fn taken_for_true(name: &str, example: &str, rows: &str) -> Finding {
-    let message = format!("`{{% if {name} %}}` is true in {rows}, where the cell says `{example}`: any text is true");
+    let message =
+        format!("`{{% if {name} %}}` is true in {rows}, where the cell is `{example}`: any text counts as true");
     let yes = MEANT.iter().find(|(no, _)| no.eq_ignore_ascii_case(example.trim())).map_or("…", |(_, yes)| yes);
-    let help = format!("write `{{% if {name} == '{yes}' %}}`, with the word that means yes as it stands in the list");
+    let help = format!("write `{{% if {name} == '{yes}' %}}`, using the word for yes from the list");
     Finding::new(&RULE, message).help(help)
 }
 
 /// What rows say of a comparison that none of them passes.
 pub(super) fn nearly(name: &str, asked: &str, example: &str, rows: &str) -> Finding {
-    let message = format!("no row has `{asked}` in `{name}`, but `{example}` stands in {rows}");
-    let help = format!("write it as it stands in the list: `{{% if {name} == '{example}' %}}`, or mend the list");
+    let message = format!("no row has `{asked}` in `{name}`, but there is `{example}` in {rows}");
+    let help = format!("write the value as in the list, `{{% if {name} == '{example}' %}}`, or correct the list");
     Finding::new(&RULE, message).help(help)
 }
 
@@ -114,8 +118,7 @@ mod tests {
         {
             assert_eq!(told(silent), [""; 0], "{silent}");
         }
-        let expected =
-            "write `points | int == 5`, or `points != '' and points | int == 5` if some of its cells are empty";
+        let expected = "write `points | int == 5`, or `points != '' and points | int == 5` if some cells are empty";
         assert_eq!(told("{% if points == 5 %}x{% endif %}"), [expected]);
     }
 }

@@ -2,14 +2,17 @@
 
 use super::rows::first_few;
 use crate::check::{MIGHT_BE_SENT, Survey};
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::ledger::State;
 
 pub(super) static RULE: Rule = Rule::warning(
     "changed-row",
-    "With `duplicates: allow`, a row is identified by its number and text. If a row that got a message is missing from the list, \
-     another row of its number might be that row with changes.",
-    "Restore the earlier row in the list, or send the new row under another `edition`.",
+    RuleText {
+        cause: "A row might already have a message. With `duplicates: allow`, rows are identified by phone number and \
+                message text.",
+        example: &["recipients: { file: list.csv, duplicates: allow }     # and a sent row was edited"],
+        fix: "restore the original row in the list, or send the changed row in a new `edition`",
+    },
 );
 
 /// Skipped rows: a row with the same number got a message and is no longer in the list.
@@ -17,10 +20,13 @@ pub(super) static RULE: Rule = Rule::warning(
 pub fn changed_rows(survey: &Survey) -> Option<Finding> {
     let mut sets = survey.left_out.sets();
     let (.., rows) = sets.find(|(state, reason, _)| *state == State::Skipped && *reason == MIGHT_BE_SENT)?;
-    let (what, number) = if rows.len() == 1 { ("is skipped", "its number") } else { ("are skipped", "their number") };
+    let (what, number) = match rows.len() {
+        1 => ("is skipped", "its number already has"),
+        _ => ("are skipped", "their numbers already have"),
+    };
     let message = format!(
-        "{} {what}: a row with {number} already has a message of this edition, and its text is no longer in the list",
+        "{} {what}: {number} a message in this edition, and the row of that message is no longer in the list",
         first_few(rows)
     );
-    Some(Finding::new(&RULE, message).help("restore the earlier row, or send this row under another `edition`"))
+    Some(Finding::new(&RULE, message).help("restore the original row, or send the changed row in a new `edition`"))
 }

@@ -1,12 +1,20 @@
 //! A window that never opens, or whose clocks nobody can tell.
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::{Campaign, Profile};
 
 pub(super) static RULE: Rule = Rule::error(
     "closed-window",
-    "Messages leave where the campaign's window and the profile's are open together, on clocks that are known.",
-    "Correct `delivery.window`, and write the campaign's `timezone`.",
+    RuleText {
+        cause: "The sending windows never open together. Messages are sent only while both the campaign's \
+                window and the profile's `policy.window` are open.",
+        example: &[
+            "timezone: Europe/Kyiv",
+            "delivery: { window: 20:00-22:00 }",
+            "gateways.yaml: production: { policy: { window: 09:00-18:00 } }",
+        ],
+        fix: "correct `delivery.window`; a wider window also allows hours that are excluded now",
+    },
 );
 
 /// Whether the windows of a campaign and of its profile are ever open together, and on whose clocks.
@@ -17,10 +25,9 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
         None => finding,
     };
     if policy.is_some() && campaign.brief.timezone.is_none() {
-        let message =
-            format!("`policy.window` of `{}` needs the campaign's `timezone`: whose clocks it is on", profile.name);
+        let message = format!("`policy.window` of the profile `{}` needs the campaign's `timezone`", profile.name);
         let finding = Finding::new(&RULE, message);
-        return Some(finding.help("add `timezone: Europe/Kyiv`, or whatever place is meant"));
+        return Some(finding.help("add the campaign's time zone, such as `timezone: Europe/Kyiv`"));
     }
     if own.zip(policy).is_some_and(|(own, policy)| own.zone != policy.zone) {
         // It depends on each recipient whether they are open together.
@@ -31,16 +38,15 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
         return None;
     }
     let told: Vec<String> = campaign.windows(Some(profile)).map(|window| format!("`{window}`")).collect();
-    let message = format!(
-        "nothing could ever leave: {} {} not open for a year",
-        told.join(" and "),
-        match told.len() {
-            1 => "is",
-            _ => "together are",
-        }
-    );
+    let message = match told.as_slice() {
+        [one] => format!("no message can be sent: the window {one} does not open within a year"),
+        all => format!(
+            "no message can be sent: the windows {} are never open at the same time in the next year",
+            all.join(" and ")
+        ),
+    };
     Some(at_its_key(
         Finding::new(&RULE, message)
-            .help("correct the hours, days and dates; a wider window also sends at hours that were excluded before"),
+            .help("correct the hours, days and dates; a wider window also allows hours that are excluded now"),
     ))
 }

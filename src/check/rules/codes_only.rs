@@ -1,13 +1,16 @@
 //! Words where a channel carries a code alone.
 
 use crate::domain::{Stage, Text, TextLimit};
-use crate::finding::Rule;
+use crate::finding::{Rule, RuleText};
 use crate::message::{TextProblem, problem_at, said};
 
 pub(super) static RULE: Rule = Rule::error(
     "codes-only",
-    "Telegram carries one-time codes of 4 to 8 digits and nothing else, not even a blank.",
-    "Write the code alone, such as `{{ code }}`, or take another channel for words.",
+    RuleText {
+        cause: "Telegram sends only one-time codes. The gateway accepts 4 to 8 digits, without words or spaces.",
+        example: &["channels: [{ telegram: { message: \"Your code: {{ code }}\" } }]"],
+        fix: "write only the code, `message: \"{{ code }}\"`, or use another channel for words",
+    },
 );
 
 /// The first words in the text of a code, where everybody gets them.
@@ -18,9 +21,9 @@ pub(super) fn judge(stage: &Stage<Text>) -> Vec<TextProblem> {
     let problem = |(_, text): (_, &Text)| {
         let (words, at) = said(text).find(|(part, _)| part.bytes().any(|byte| !byte.is_ascii_digit()))?;
         let title = stage.channel().facts().title;
-        let words = if words.trim().is_empty() { "a blank".to_owned() } else { format!("`{}`", words.trim()) };
-        let message = format!("{words} cannot be sent by {title}, which carries a code of 4 to 8 digits alone");
-        let help = "write the code alone, such as `message: \"{{ code }}\"`, or take `sms` or `viber` for words";
+        let words = if words.trim().is_empty() { "a space".to_owned() } else { format!("`{}`", words.trim()) };
+        let message = format!("{title} cannot send {words}: it accepts only a code of 4 to 8 digits");
+        let help = "write only the code, such as `message: \"{{ code }}\"`, or use `sms` or `viber` for words";
         Some(problem_at(text, at, &RULE, message, help))
     };
     filled.filter_map(problem).collect()

@@ -3,13 +3,18 @@
 use std::ops::Range;
 
 use crate::domain::Text;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::message::{TextProblem, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "control-character",
-    "Phones show a control character as a box or not at all, and it makes an SMS longer.",
-    "Remove the character, or export the list again as UTF-8. It is often a dash or a quote from another encoding.",
+    RuleText {
+        cause: "A message or cell contains a control character. Phones show a box or nothing in its place, and the \
+                SMS gets longer.",
+        example: &["message: \"Sale\\x96today\""],
+        fix: "remove the character, or export the list again as UTF-8; it is often a dash or a quote from another \
+              encoding",
+    },
 );
 
 /// A text that everybody gets.

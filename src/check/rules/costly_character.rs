@@ -4,14 +4,17 @@ use std::cmp::Reverse;
 
 use crate::check::{CostlyRows, Survey};
 use crate::domain::{self, CostlyCharacters, Stage, instead};
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::{Brief, Profile};
 
 pub(super) static RULE: Rule = Rule::warning(
     "costly-character",
-    "A character that the GSM alphabet lacks makes a part of an SMS hold 67 characters instead of 153, and some that it has \
-     count twice; each part is billed.",
-    "Write another character in its place, have it replaced with `plain: quotes` or `plain: latin`, or accept the price.",
+    RuleText {
+        cause: "A character makes an SMS longer. With characters outside the GSM alphabet, a part has room for 67 \
+                characters instead of 153, and each part is billed.",
+        example: &["message: \"It’s your last chance to save 20% on everything, online and in all of our shops.\""],
+        fix: "use another character, let `plain: quotes` or `plain: latin` replace it, or accept the price",
+    },
 );
 
 /// The most groups of characters that are told.
@@ -36,9 +39,9 @@ pub fn costly_characters(survey: &Survey, brief: &Brief, profile: Option<&Profil
         let CostlyRows { rows, more, first: (parts, without) } = costly;
         let (names, make) = (names(characters), if characters.len() == 1 { "makes" } else { "make" });
         let row = rows.min().unwrap_or_default();
-        let mut message = format!("{names} in row {row} {make} this {parts} parts instead of {without}");
+        let mut message = format!("{names} in row {row} {make} the SMS {parts} parts instead of {without}");
         if rows.len() > 1 {
-            message += &format!(": {} rows, {more} parts more", rows.len());
+            message += &format!("; {} rows, {more} extra parts", rows.len());
         }
         message += &price(*more).unwrap_or_default();
         Finding::new(&RULE, message).help(help(characters))
@@ -54,7 +57,7 @@ pub(super) fn in_message(text: &str) -> Option<Finding> {
     let typed: Option<Vec<&str>> = characters.iter().map(|c| instead(*c)).collect();
     let help = match typed {
         Some(typed) => format!("write {} instead", typed.into_iter().map(quoted).collect::<Vec<_>>().join(" and ")),
-        None => "write another character instead, or accept the price".to_owned(),
+        None => "use another character, or accept the price".to_owned(),
     };
     Some(Finding::new(&RULE, message).help(help))
 }
@@ -72,13 +75,13 @@ fn help(characters: &[char]) -> String {
         Some(mut typed) => {
             typed.dedup();
             let typed: Vec<String> = typed.into_iter().map(quoted).collect();
-            format!("write {} instead, or have it replaced with `plain: quotes` for the SMS", typed.join(" and "))
+            format!("write {} instead, or set `plain: quotes` for the SMS", typed.join(" and "))
         }
         None if characters.iter().all(|c| "[]{}".contains(*c)) => "write `(` and `)` instead".to_owned(),
         None if characters.iter().all(|c| "^\\~|€\u{c}".contains(*c)) => {
-            "it counts twice: leave it out, or accept the price of another part".to_owned()
+            "remove it, or accept the extra part: it counts as two characters".to_owned()
         }
-        None => "write another character instead, or have it replaced with `plain: latin` for the SMS".to_owned(),
+        None => "use another character, or set `plain: latin` for the SMS".to_owned(),
     }
 }
 

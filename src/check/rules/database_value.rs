@@ -1,12 +1,20 @@
 //! Dates and amounts as databases export them.
 
 use crate::domain::variable::is_variable;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
     "database-value",
-    "Databases export a date with the time of midnight and an amount with extra zeros. Recipients would read `2031-12-05 00:00:00` and `1250.000000`.",
-    "Write `{{ due | date }}` and `{{ sum | money }}`, or export the list in the form that recipients should read.",
+    RuleText {
+        cause: "A value is in a database format. Recipients would read `2031-12-05 00:00:00` or `1250.000000`.",
+        example: &[
+            "message: \"Pay by {{ code }}\"",
+            "list.csv: phone,code",
+            "          380501234567,2031-12-05 00:00:00",
+        ],
+        fix: "use a filter, such as `{{ due | date }}` or `{{ sum | money }}`, or export the list in a readable \
+              format",
+    },
 );
 
 /// What a database adds to a value.
@@ -49,12 +57,11 @@ fn is_date_at_midnight(cell: &str) -> bool {
 /// Cells of a column that messages show; `name` is its name in texts.
 pub(super) fn in_rows(value: DatabaseValue, name: &str, example: &str, rows: &str) -> Finding {
     let cell = if is_variable(name) { name.to_owned() } else { format!("recipient[{name:?}]") };
-    let message =
-        format!("`{example}` in the column `{name}` is in database format, and the message of {rows} shows it");
+    let message = format!("`{example}` in the column `{name}` is in a database format and would be sent to {rows}");
     let help = match value {
         DatabaseValue::DateAtMidnight => format!(
-            "write `{{{{ {cell} | date }}}}` for a date in words, or `{{{{ {cell} | date(format=\"%d.%m.%Y\") }}}}` for one in \
-             digits"
+            "write `{{{{ {cell} | date }}}}` for a date in words, or `{{{{ {cell} | date(format=\"%d.%m.%Y\") }}}}` \
+             for a numeric date"
         ),
         DatabaseValue::PaddedNumber => {
             format!("write `{{{{ {cell} | money }}}}` for an amount, or shorten these numbers in the list")

@@ -4,13 +4,21 @@ use roaring::RoaringBitmap;
 
 use super::rows::named_rows;
 use crate::check::Survey;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::Campaign;
 
 pub(super) static RULE: Rule = Rule::warning(
     "differing-duplicates",
-    "Only the first row of a number gets a message. Later rows are skipped even if their message differs, such as another child's lesson.",
-    "If each number should get one message, correct the list. To send a message for each row, write `duplicates: allow`.",
+    RuleText {
+        cause: "A skipped row has a different message. By default, only a number's first row gets a message.",
+        example: &[
+            "message: \"Lesson for {{ first_name }}\"",
+            "list.csv: phone,first_name",
+            "          380501234567,Olena",
+            "          380501234567,Taras",
+        ],
+        fix: "correct the list; to send a message for each row, write `duplicates: allow`",
+    },
 );
 
 /// The skipped rows whose messages differ from the one that their number gets.
@@ -29,7 +37,7 @@ fn of(rows: &RoaringBitmap) -> Option<Finding> {
         1 => format!("{} skipped: its number is in an earlier row with a different message", named_rows(rows)),
         _ => format!("{} skipped: their numbers are in earlier rows with different messages", named_rows(rows)),
     };
-    let help = "if each number should get one message, correct the list; to send a message for each row, write \
+    let help = "if each number should get only one message, correct the list; to send a message for each row, write \
                 `duplicates: allow` under `recipients`";
     Some(Finding::new(&RULE, message).help(help))
 }

@@ -3,27 +3,35 @@
 use roaring::RoaringBitmap;
 
 use super::rows::first_of;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
     "empty-greeting",
-    "Where a text minds that a name is missing and not what stands around it, it reads \u{201c}Hello , \u{2026}\u{201d} or begins with a comma.",
-    "Put the comma and the blank into the condition: `Hello{% if name %}, {{ name }}{% endif %}!`.",
+    RuleText {
+        cause: "A missing value leaves a gap in a message. The message reads “Hello , …” or starts with a comma.",
+        example: &[
+            "message: \"Hello {% if first_name %}{{ first_name }}{% endif %}, -20% today!\"",
+            "list.csv: phone,first_name",
+            "          380501234567,",
+        ],
+        fix: "move the comma and the space into the condition: `Hello{% if first_name %}, {{ first_name }}{% endif \
+              %}!`",
+    },
 );
 
 /// The rows whose message shows a hole.
 #[must_use]
 pub(super) fn in_rows(rows: &RoaringBitmap) -> Option<Finding> {
     let rows = Some(rows).filter(|rows| !rows.is_empty())?;
-    let message = format!("the message shows that a value is missing, as in `Hello , …`, in {}", first_of(rows));
-    let help = "put the comma and the blank into the condition: `Hello{% if name %}, {{ name }}{% endif %}!`";
+    let message = format!("the message has a gap, as in `Hello , …`, in {}", first_of(rows));
+    let help = "move the comma and the space into the condition: `Hello{% if name %}, {{ name }}{% endif %}!`";
     Some(Finding::new(&RULE, message).help(help))
 }
 
 /// A message that shows a hole.
 pub(super) fn in_message() -> Finding {
-    let help = "fill in the value, or take the comma and the blank out with it";
-    Finding::new(&RULE, "the message shows that a value is missing, as in `Hello , …`").help(help)
+    let help = "fill in the value, or remove the comma and the space";
+    Finding::new(&RULE, "the message has a gap, as in `Hello , …`").help(help)
 }
 
 /// Whether a message begins with the sign that ends something, or has one behind a blank.

@@ -2,13 +2,16 @@
 
 use crate::check::broken_text::escaped_line_break;
 use crate::domain::Text;
-use crate::finding::Rule;
+use crate::finding::{Rule, RuleText};
 use crate::message::{TextProblem, problem_at, said};
 
 pub(super) static RULE: Rule = Rule::warning(
     "escaped-line-break",
-    "`\\n` is a line break only inside double quotes in YAML. In single quotes and in text files it is sent literally.",
-    "Use a real line break, or put the text in double quotes in the campaign file.",
+    RuleText {
+        cause: "`\\n` would be sent literally. In YAML, it is a line break only inside double quotes.",
+        example: &["message: 'Hello!\\nSee you on Friday.'"],
+        fix: "use a real line break, or put the text in double quotes",
+    },
 );
 
 /// The first `\n` of a text that everybody gets.
@@ -16,7 +19,7 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
     let first = said(text)
         .find_map(|(part, at)| escaped_line_break(part).map(|found| at.start + found.start..at.start + found.end));
     let problem = first.map(|span| {
-        let message = format!("`{}` would be sent as it stands", &text.source[span.clone()]);
+        let message = format!("`{}` would be sent literally", &text.source[span.clone()]);
         let help = "use a real line break; in the campaign file, put the text after `|` or in double quotes";
         problem_at(text, span, &RULE, message, help)
     });

@@ -5,13 +5,17 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::domain::{Content, OperationKind, Text, Value, WirePlace};
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::{Campaign, Profile, Rate};
 
 pub(super) static RULE: Rule = Rule::warning(
     "fallback-outside",
-    "The gateway tries the next channel when a lifetime is over, whatever the hour: a window holds for what leaves here.",
-    "Write lifetimes that are over before the window closes, also for who is sent to last.",
+    RuleText {
+        cause: "A fallback could be sent outside the window. The gateway tries the next channel when `lifetime` ends, \
+                whatever the time of day.",
+        example: &["delivery: { window: 09:00-20:00 }", "channels: [{ viber: { lifetime: 1d, … } }, { sms: { … } }]"],
+        fix: "set a `lifetime` that ends before the window closes, even for the last recipients of the run",
+    },
 );
 
 /// How long a channel is tried without a lifetime, in seconds.
@@ -68,18 +72,22 @@ fn outside(
     }
     let (channel, last) = (content.stages[first].channel(), content.stages.last()?.channel());
     let message = format!(
-        "`{last}` may follow `{channel}` when the window is closed: it is open for {}{}, and they are tried for up to {}",
+        "`{last}` might be sent after `{channel}` when the window is already closed: the window is open for {}{}, but \
+         the earlier channels are tried for up to {}",
         span(open),
-        if due.is_some() { " from the next date of the schedule on" } else { "" },
+        if due.is_some() { " from the next scheduled date" } else { "" },
         span(waits)
     );
     let fits = open.saturating_sub(sending).as_secs() / lifetimes.len() as u64;
     let finding =
         Finding::new(&RULE, message).at(campaign.places.of_key(&format!("{path}channels[{first}].{channel}")));
     Some(match fits {
-        0..60 => finding.help("nothing fits: the messages need the whole window to leave"),
+        0..60 => finding.help(
+            "widen the window or send to fewer recipients: sending takes the whole window, so no `lifetime` is short \
+             enough",
+        ),
         fits => {
-            let begins = if due.is_some() { "" } else { ", if the run begins as the window opens" };
+            let begins = if due.is_some() { "" } else { ", if the run starts when the window opens" };
             finding.help(format!("write `lifetime: {}` or less{begins}", short(fits)))
         }
     })

@@ -1,13 +1,17 @@
 //! Unknown and missing arguments of filters.
 
 use crate::domain::Text;
-use crate::finding::{Rule, did_you_mean, list, list_all};
+use crate::finding::{Rule, RuleText, did_you_mean, list, list_all};
 use crate::message::{FilterCall, TextProblem, filter_calls, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "filter-argument",
-    "A filter ignores unknown arguments. If a required argument is missing, no row gets a message.",
-    "Use the arguments of the filter, each with its name.",
+    RuleText {
+        cause: "A filter has a wrong or missing argument. An unknown argument is ignored, and a missing one makes \
+                every row fail.",
+        example: &["message: \"Hi, {{ first_name | default(valeu='friend') }}!\""],
+        fix: "use the arguments listed in the finding, each with its name",
+    },
 );
 
 /// The arguments of the filters of a text.
@@ -26,8 +30,8 @@ fn of_call(text: &Text, call: &FilterCall) -> Vec<TextProblem> {
         meant.extend(near);
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None if known().next().is_none() => format!("remove it: `{name}` has no arguments"),
-            None => format!("`{name}` has {}", list_all(known())),
+            None if known().next().is_none() => format!("remove it: `{name}` takes no arguments"),
+            None => format!("use an argument that `{name}` accepts: {}", list_all(known())),
         };
         let message = format!("the filter `{name}` has no argument `{argument}`");
         problems.push(problem_at(text, at.clone(), &RULE, message, &help));
@@ -54,7 +58,7 @@ mod tests {
             ("{{ a | round(precison=2) }}", "no argument `precison`", "did you mean `precision`?"),
             ("{{ a | truncate }}", "needs `length`", "write `truncate(length=…)`"),
             ("{{ a | replace(form='x', to='y') }}", "no argument `form`", "did you mean `from`?"),
-            ("{{ a | upper(locale='uk') }}", "no argument `locale`", "`upper` has no arguments"),
+            ("{{ a | upper(locale='uk') }}", "no argument `locale`", "`upper` takes no arguments"),
             ("{% if a | default(val='x') == 'x' %}y{% endif %}", "no argument `val`", "did you mean `value`?"),
         ] {
             let text = Text { name: "t".into(), source: source.into() };

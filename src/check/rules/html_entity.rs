@@ -3,19 +3,22 @@
 use super::as_it_stands;
 use crate::check::broken_text::{html_entities, typed};
 use crate::domain::Text;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "html-entity",
-    "A message is not a web page: `&amp;`, `&#039;` and `&nbsp;` are sent literally.",
-    "Write the character itself, and export the list without HTML.",
+    RuleText {
+        cause: "An HTML entity would be sent literally. Messages are plain text, not web pages.",
+        example: &["message: \"Olena &amp; Co: -20%\""],
+        fix: "write the character itself, and export the list without HTML",
+    },
 );
 
 /// The characters of a text that everybody gets.
 pub(super) fn in_text(text: &Text) -> Option<TextProblem> {
     let meant = |entity: &str| match typed(entity) {
-        Some(character) if character == " " => "a blank".to_owned(),
+        Some(character) if character == " " => "a space".to_owned(),
         Some(character) => format!("`{character}`"),
         None => "the character itself".to_owned(),
     };
@@ -31,7 +34,8 @@ pub(super) fn in_text(text: &Text) -> Option<TextProblem> {
 
 /// The cells of a column.
 pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
-    let meant = typed(example).filter(|character| character != " ").map(|character| format!(" for `{character}`"));
-    let message = format!("the column `{column}` has `{example}`{} in {rows}", meant.unwrap_or_default());
+    let meant = typed(example).filter(|character| character != " ");
+    let meant = meant.map(|character| format!(" instead of `{character}`"));
+    let message = format!("the column `{column}` contains `{example}`{} in {rows}", meant.unwrap_or_default());
     Finding::new(&RULE, message).help("export the list again without HTML, or replace these characters in the list")
 }

@@ -3,13 +3,16 @@
 use super::as_it_stands;
 use crate::check::broken_text::html_tags;
 use crate::domain::Text;
-use crate::finding::Rule;
+use crate::finding::{Rule, RuleText};
 use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "html-tag",
-    "A message is not a web page: `<br>` and `<b>` are sent literally.",
-    "Remove the tags. For line breaks, put the text after `|` in YAML, on separate lines.",
+    RuleText {
+        cause: "An HTML tag would be sent literally. Messages are plain text, not web pages.",
+        example: &["message: \"Sale!<br>Until Sunday.\""],
+        fix: "remove the tags; for a line break, write the text on separate lines after `|`",
+    },
 );
 
 /// The tags of a text that everybody gets.
@@ -19,7 +22,7 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
         let line_break = "write a line break: put the text after `|`, on separate lines";
         match (tags.iter().any(|tag| is_break(tag)), tags.iter().all(|tag| is_break(tag))) {
             (true, true) => line_break.to_owned(),
-            (true, false) => format!("for `<br>` {line_break}; remove the other tags"),
+            (true, false) => format!("for `<br>`, {line_break}; remove the other tags"),
             (false, _) => "remove the tags".to_owned(),
         }
     };

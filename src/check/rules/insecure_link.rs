@@ -1,14 +1,16 @@
 //! Links without `https://`.
 
 use crate::domain::Text;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::message::{TextProblem, problem_at, said};
 
 pub(super) static RULE: Rule = Rule::warning(
     "insecure-link",
-    "Phones warn before they open a link that is not `https://`, some apps show no image of such an address, and of one without its \
-     beginning not every phone makes a link.",
-    "Write the whole address with `https://`.",
+    RuleText {
+        cause: "A link does not start with `https://`. Phones warn about it, or do not show it as a link.",
+        example: &["message: \"Sale: http://shop.example\""],
+        fix: "write the whole address with `https://`",
+    },
 );
 
 /// How links begin that are meant.
@@ -28,16 +30,16 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
     let mut spans: Vec<_> = parts.collect();
     spans.sort_by_key(|span| span.start);
     let problem = |span: std::ops::Range<usize>| {
-        let message = format!("the link `{}` does not begin with `https://`", &text.source[span.clone()]);
-        problem_at(text, span, &RULE, message, "write it with `https://`, and open it once to see that it works")
+        let message = format!("the link `{}` does not start with `https://`", &text.source[span.clone()]);
+        problem_at(text, span, &RULE, message, "write it with `https://`, and check that it opens")
     };
     spans.into_iter().map(problem).collect()
 }
 
 /// The links of cells that stand in messages.
 pub(super) fn in_rows(column: &str, rows: &str) -> Finding {
-    let message = format!("the links of the column `{column}` do not begin with `https://` in {rows}");
-    Finding::new(&RULE, message).help("write them with `https://` in the list, and open one to see that it works")
+    let message = format!("links in the column `{column}` do not start with `https://` in {rows}");
+    Finding::new(&RULE, message).help("write them with `https://` in the list, and check that they open")
 }
 
 /// Whether a cell is such a link.
@@ -68,8 +70,8 @@ mod tests {
         assert_eq!(
             found("see http://a.example/x and www.b.example"),
             [
-                "the link `http://a.example/x` does not begin with `https://`",
-                "the link `www.b.example` does not begin with `https://`",
+                "the link `http://a.example/x` does not start with `https://`",
+                "the link `www.b.example` does not start with `https://`",
             ]
         );
         assert_eq!(found("https://www.a.example https://a.example/?to=http://b.example {{ 'http://x' }}"), [""; 0]);

@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 
 use super::rows;
 use crate::check::{FILTERED, Survey};
-use crate::finding::{Finding, Rule, rules};
+use crate::finding::{Finding, Rule, RuleText, rules};
 use crate::ledger::{LeftOut, State};
 use crate::manifest::Brief;
 
 pub(super) static RULE: Rule = Rule::warning(
     "invalid-row",
-    "A row without a valid number or without a message that its channel takes gets nothing; all others are sent.",
-    "Mend the row in the list, or the text.",
+    RuleText {
+        cause: "A row has no valid number or no valid message. It is skipped, and messages are sent to all other \
+                rows.",
+        example: &["list.csv: phone,first_name", "          38050,Olena"],
+        fix: "correct the row in the list, or the message",
+    },
 );
 
 /// The invalid rows by their reasons, the commonest first, as warnings; no more than 20 rows are named.

@@ -5,13 +5,18 @@ use jiff::Timestamp;
 use super::rows::first_of;
 use crate::calendar::InvertedZone;
 use crate::check::Survey;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::Campaign;
 
 pub(super) static RULE: Rule = Rule::note(
     "inverted-zone",
-    "The sign in names such as `Etc/GMT+2` is inverted: that zone is two hours behind UTC. With the wrong sign, messages leave hours too early or too late.",
-    "Compare the local time with the clock of the place. If it is wrong, write the other sign, or a place such as `Europe/Kyiv`.",
+    RuleText {
+        cause: "The sign in a time zone name is inverted. `Etc/GMT+2` is two hours behind UTC, so messages could be \
+                sent hours too early or too late.",
+        example: &["timezone: Etc/GMT+2"],
+        fix: "compare the time in the finding with the actual local time; if it is wrong, write a place, such as \
+              `Europe/Kyiv`",
+    },
 );
 
 /// The local time in each such zone that the campaign or a row to be sent to names.

@@ -1,15 +1,18 @@
 //! A key that the gateway does not take.
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 /// The gateway does not take the key.
 pub static RULE: Rule = Rule::error(
     "key-refused",
-    "The gateway executes nothing for a key that it does not know.",
-    "Check what the profile says of its `api_key`.",
+    RuleText {
+        cause: "The gateway rejects the API key. No messages can be sent with it.",
+        example: &["gateways.yaml: production: { api_key: { env: CAMPAIGN_API_KEY } }     # the key is out of date"],
+        fix: "check the key that the profile names under `api_key`",
+    },
 );
 
 /// The key was refused, for that reason.
 pub(in crate::check) fn judge(reason: String, key: &str) -> Finding {
-    Finding::new(&RULE, reason).help(format!("the key comes from {key}, as its profile says"))
+    Finding::new(&RULE, reason).help(format!("check {key}, from which the profile reads the API key"))
 }

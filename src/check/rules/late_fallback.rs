@@ -1,13 +1,20 @@
 //! A fallback that comes days later, because nobody said how long the channel before it is tried.
 
 use crate::domain::{Content, OperationKind, Text, WirePlace};
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::Campaign;
 
 pub(super) static RULE: Rule = Rule::note(
     "late-fallback",
-    "The next channel is tried when the lifetime of the one before is over, which is two days unless the campaign says it.",
-    "Write `lifetime` for the channel before, such as `lifetime: 1h`.",
+    RuleText {
+        cause: "The next channel is tried up to two days later. Two days is the default lifetime of a channel.",
+        example: &[
+            "channels:",
+            "  - viber: { signature: OlenaCo, message: Hi }",
+            "  - sms: { signature: OlenaCo, message: Hi }",
+        ],
+        fix: "set how long the first channel is tried, such as `lifetime: 1h`",
+    },
 );
 
 /// The first channel with another one behind it that could have a lifetime and has none, of the campaign or a variant.
@@ -32,7 +39,7 @@ fn late(campaign: &Campaign, path: &str, content: &Content<Text>) -> Option<Find
         (possible && !said).then(|| (index, stage.channel()))
     })?;
     let next = content.stages.get(index + 1)?.channel();
-    let message = format!("`{channel}` has no `lifetime`, so {next} follows up to two days later");
+    let message = format!("`{channel}` has no `lifetime`, so {next} is tried up to two days later");
     let place = campaign.places.of_key(&format!("{path}channels[{index}].{channel}"));
-    Some(Finding::new(&RULE, message).help("write how long it is tried, such as `lifetime: 1h`").at(place))
+    Some(Finding::new(&RULE, message).help("set how long it is tried, such as `lifetime: 1h`").at(place))
 }

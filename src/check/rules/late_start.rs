@@ -5,12 +5,16 @@ use std::time::Duration;
 use super::dates::{names, place_of_times, sending};
 use crate::calendar::ScheduledRun;
 use crate::check::timing::TimedCampaign;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
     "late-start",
-    "A run that begins while the window is closed waits until the window opens. Its recipients get the message hours after the scheduled time.",
-    "Set `schedule` to a time within the window of the campaign and the profile, or change `delivery.window`.",
+    RuleText {
+        cause: "Scheduled messages wait for the window to open. The run starts while the window is closed, so they \
+                are sent hours later.",
+        example: &["timezone: Europe/Kyiv", "schedule: { every: \"day 06:00\" }", "delivery: { window: 09:00-20:00 }"],
+        fix: "schedule the run for a time when the window is open, or change `delivery.window`",
+    },
 );
 
 /// How long messages may wait without a warning.
@@ -24,13 +28,14 @@ pub(in crate::check) fn late_start(timed: &TimedCampaign<'_>, runs: &[ScheduledR
     let wait = hours(first.wait());
     let opens = timed.date(first.opens?);
     let message = match dates.as_slice() {
-        [_] => format!("the messages of {} wait {wait}, until the window opens at {opens}", names(&dates)),
+        [_] => format!("the messages scheduled for {} wait {wait} until the window opens at {opens}", names(&dates)),
         _ => format!(
-            "the messages of {} wait for the window; those of the first date wait {wait}, until {opens}",
+            "the messages scheduled for {} wait for the window to open; on the first date, they wait {wait} until \
+             {opens}",
             names(&dates)
         ),
     };
-    let help = "set `schedule` to a time at which the window is open";
+    let help = "set `schedule` to a time when the window is open";
     Some(Finding::new(&RULE, message).help(help).at(place_of_times(timed)))
 }
 

@@ -1,17 +1,20 @@
 //! Leading apostrophes of spreadsheet cells, in files that are not spreadsheets.
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
     "leading-apostrophe",
-    "A spreadsheet hides the apostrophe that keeps `'00123` as text. In any other file it is part of the cell and would be sent.",
-    "Remove the apostrophes from the column, or export the list again without them.",
+    RuleText {
+        cause: "A cell starts with an apostrophe. Spreadsheets hide it, but in other files it is sent.",
+        example: &["message: \"Your code: {{ code }}\"", "list.csv: phone,code", "          380501234567,'00123"],
+        fix: "remove the apostrophes from the column, or export the list again without them",
+    },
 );
 
 /// The cells of a column.
 pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
     let message = format!("the column `{column}` has an apostrophe before its codes in {rows}: `{example}`");
-    Finding::new(&RULE, message).help("remove the apostrophes from the column; they would be sent")
+    Finding::new(&RULE, message).help("remove the apostrophes from the column, or they will be sent")
 }
 
 /// Whether a cell is a number or a code after an apostrophe. A year or a decade such as `'90s` is not a code.

@@ -1,13 +1,19 @@
 //! A caption that some accounts do not show whole.
 
 use crate::domain::{Stage, Text};
-use crate::finding::Rule;
+use crate::finding::{Rule, RuleText};
 use crate::message::{TextProblem, problem_at};
 
 pub(super) static RULE: Rule = Rule::note(
     "long-button",
-    "A Viber button may have 30 characters, and with some accounts only 19.",
-    "Write at most 19 characters, or ask the gateway's support what your account allows.",
+    RuleText {
+        cause: "A Viber button has more than 19 characters. Up to 30 are allowed, but some accounts allow only 19.",
+        example: &[
+            "channels: [{ viber: { signature: OlenaCo, message: Hi, button: \"Shop the autumn sale now\",",
+            "                      link: \"https://shop.example\", image: \"https://shop.example/a.png\" } }]",
+        ],
+        fix: "shorten it to 19 characters, or ask the gateway's support team what your account allows",
+    },
 );
 
 /// The captions that are the same for everybody and longer than every account allows.
@@ -17,8 +23,9 @@ pub(super) fn judge(stage: &Stage<Text>) -> Vec<TextProblem> {
         let (safe, length) = (field.everywhere?, text.source.chars().count());
         let (title, noun) = (stage.channel().facts().title, field.noun);
         (constant(text) && length > safe).then(|| {
-            let message = format!("the {title} {noun} has {length} characters, and some accounts allow only {safe}");
-            problem_at(text, 0..text.source.len(), &RULE, message, "shorten it, or ask the gateway's support")
+            let message = format!("the {title} {noun} has {length} characters, but some accounts allow only {safe}");
+            let help = "shorten it, or ask the gateway's support team what your account allows";
+            problem_at(text, 0..text.source.len(), &RULE, message, help)
         })
     });
     problems.collect()

@@ -3,13 +3,16 @@
 use super::as_it_stands;
 use crate::check::broken_text::markdown;
 use crate::domain::Text;
-use crate::finding::{Rule, list_all};
+use crate::finding::{Rule, RuleText, list_all};
 use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "markdown",
-    "No channel renders `**bold**`, `__bold__` or `[text](address)`: recipients see the signs.",
-    "Remove the signs, and write the plain address. WhatsApp and Viber show words in single asterisks in bold.",
+    RuleText {
+        cause: "Markdown would be sent literally. No channel renders `**bold**` or `[text](address)`.",
+        example: &["message: \"**Sale** until Sunday\""],
+        fix: "remove the Markdown, and write plain addresses; WhatsApp and Viber show `*word*` in bold",
+    },
 );
 
 /// The words and links of a text that everybody gets.

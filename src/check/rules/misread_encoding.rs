@@ -4,13 +4,17 @@ use std::ops::Range;
 
 use crate::check::broken_text::misread;
 use crate::domain::Text;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::message::{TextProblem, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "misread-encoding",
-    "UTF-8 text that a program read as Windows-1251 or Windows-1252 has two or three characters for each letter, such as `cafÃ©` for `café`.",
-    "Export the list again from its source as UTF-8, or type the text again.",
+    RuleText {
+        cause: "UTF-8 text was read in another encoding. Non-ASCII letters became two or three other characters: \
+                `cafÃ©` for `café`.",
+        example: &["message: \"See you at the cafÃ©\""],
+        fix: "export the list again from its source as UTF-8, or type the text again",
+    },
 );
 
 /// A text that everybody gets.

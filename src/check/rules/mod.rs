@@ -1,8 +1,8 @@
-//! The rules that judge a campaign, its texts, its rows and its account: a file each.
+//! Rules about a campaign, its texts, its list and its account, one in each file.
 //!
-//! A file has the rule (its id, whether it refuses, warns or only tells, why it is one, how to mend what breaks it) and what judges by
-//! it. Rules of what a single file says stand in [`finding::rules`](crate::finding::rules), since they are needed where
-//! the file is read. Rows are told by `rows`: counted, by what is said of them, with examples.
+//! A file defines the rule (id, severity, cause, example, fix) and the function that applies it. Rules about a single file
+//! are in [`finding::rules`](crate::finding::rules), because the code that reads the file needs them. `rows` words
+//! findings about rows.
 
 mod as_it_stands;
 mod balance_too_low;
@@ -131,7 +131,7 @@ pub use unknown_zone::{unknown_zones, zone_column};
 pub(super) use until_near::{until_near, until_near_on_dates};
 pub use until_over::until_over;
 
-/// The rules of this folder that judge a campaign and its gateway's profile.
+/// Rules about a campaign and its gateway profile.
 static CAMPAIGN: &[&Rule] = &[
     &batch_limit::RULE,
     &closed_window::RULE,
@@ -148,11 +148,11 @@ static CAMPAIGN: &[&Rule] = &[
     &whatsapp_route::RULE,
 ];
 
-/// Those that judge when messages leave.
+/// Rules about the times of sending.
 static TIMING: &[&Rule] =
     &[&late_start::RULE, &never_sends::RULE, &schedule_over::RULE, &skipped_occurrences::RULE, &until_near::RULE];
 
-/// Those that judge what texts say.
+/// Rules about texts.
 static TEXTS: &[&Rule] = &[
     &broken_link::RULE,
     &cell_is_text::RULE,
@@ -175,7 +175,7 @@ static TEXTS: &[&Rule] = &[
     &url_escape::RULE,
 ];
 
-/// Those that judge people and what they get.
+/// Rules about recipients and their messages.
 static PEOPLE: &[&Rule] = &[
     &cell_in_link::RULE,
     &changed_row::RULE,
@@ -204,39 +204,39 @@ static PEOPLE: &[&Rule] = &[
     &unused_column::RULE,
 ];
 
-/// Those that judge by what the gateway says.
+/// Rules about the account at the gateway.
 static ACCOUNT: &[&Rule] = &[&balance_too_low::RULE, &key_refused::RULE, &online_unknown::RULE, &sender_unknown::RULE];
 
-/// Every rule of the house, by what it judges.
+/// All rules, in groups.
 #[must_use]
 pub fn groups() -> Vec<RuleGroup> {
     let here = [
-        ("a campaign and its gateway together", CAMPAIGN),
-        ("when messages leave", TIMING),
-        ("what texts say", TEXTS),
-        ("people, and what they get", PEOPLE),
-        ("the account, as the gateway tells of it", ACCOUNT),
+        ("Campaigns and gateways", CAMPAIGN),
+        ("Sending times", TIMING),
+        ("Message wording", TEXTS),
+        ("Recipients and their messages", PEOPLE),
+        ("Gateway account", ACCOUNT),
     ];
     rules::GROUPS.iter().copied().chain(here).map(|(title, rules)| RuleGroup { title, rules }).collect()
 }
 
-/// Rules that judge the same.
+/// Rules about one topic.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleGroup {
-    /// What they judge.
+    /// The topic.
     pub title: &'static str,
     /// The rules.
     pub rules: &'static [&'static Rule],
 }
 
-/// Every rule of the house.
+/// All rules.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     groups().into_iter().flat_map(|group| group.rules.iter().copied())
 }
 
-/// Where a campaign's file asks for more than its gateway's profile allows.
+/// Values of a campaign file that its gateway profile does not allow.
 ///
-/// Only what the file says is a finding; a default gives way to the profile
+/// Defaults are never a finding: they give way to the profile
 /// ([`Delivery::within`](crate::manifest::Delivery::within)).
 #[must_use]
 pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
@@ -281,6 +281,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::finding::RuleText;
     use crate::manifest::{Day, GatewaySearch, load_campaign, load_gateways};
 
     const GATEWAYS: &str = "\
@@ -319,16 +320,18 @@ local:
     }
 
     #[test]
-    fn every_rule_has_a_name_of_its_own_and_says_why_and_how_to_mend() {
+    fn rule_has_a_unique_id_and_a_complete_explanation() {
         let mut ids = BTreeSet::new();
         for rule in all() {
-            assert!(ids.insert(rule.id), "two rules are called `{}`", rule.id);
+            assert!(ids.insert(rule.id), "two rules have the id `{}`", rule.id);
             assert!(rule.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{rule}");
-            for sentence in [rule.why, rule.mend] {
-                let whole = sentence.starts_with(|c: char| c.is_uppercase() || c == '`') && sentence.ends_with('.');
-                assert!(whole, "`{sentence}` of {rule} is no sentence");
-                assert!(!sentence.contains("contract"), "`{sentence}` of {rule} is for engineers");
-            }
+            let RuleText { cause, example, fix } = &rule.text;
+            let is_sentence = cause.starts_with(|c: char| c.is_uppercase() || c == '`') && cause.ends_with('.');
+            assert!(is_sentence, "the cause of {rule} is not a sentence: {cause}");
+            let is_fragment = fix.starts_with(|c: char| c.is_lowercase() || c == '`') && !fix.ends_with('.');
+            assert!(is_fragment, "the fix of {rule} starts with a capital or ends with a full stop: {fix}");
+            assert!(!example.is_empty() && example.iter().all(|line| !line.is_empty()), "{rule} has no example");
+            assert!(!cause.contains("contract") && !fix.contains("contract"), "{rule} is for engineers");
         }
         assert!(ids.len() > 90, "only {} rules", ids.len());
     }

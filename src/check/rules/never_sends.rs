@@ -3,18 +3,24 @@
 use super::dates::{name, obstacle, place, written_times};
 use crate::calendar::{Course, Occurrence, Outlook, RunEnd, ScheduledRun};
 use crate::check::timing::TimedCampaign;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 /// The rule of runs that can never send.
 pub static RULE: Rule = Rule::error(
     "never-sends",
-    "A run sends messages until `until`, while the windows of the campaign and the profile are open. If these times never overlap, it skips every recipient.",
-    "Change `schedule`, `delivery.until` or `delivery.window` so that a window opens before the run ends.",
+    RuleText {
+        cause: "No messages can ever be sent. The window never opens before the run ends.",
+        example: &[
+            "timezone: Europe/Kyiv",
+            "schedule: { every: \"day 21:00\" }",
+            "delivery: { window: 09:00-20:00, until: 2h }",
+        ],
+        fix: "change `schedule`, `delivery.until` or `delivery.window` so that the window opens before the run ends",
+    },
 );
 
 const KEYS: &[&str] = &["delivery.until", "delivery.window", "schedule"];
-const HELP: &str =
-    "change `schedule`, `delivery.until` or `delivery.window` so that a window is open while the run lasts";
+const HELP: &str = "change `schedule`, `delivery.until` or `delivery.window` so that the window is open during the run";
 
 /// An error for a schedule that sends nothing on any of its dates.
 pub(in crate::check) fn schedule_never_sends(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
@@ -39,12 +45,13 @@ pub(in crate::check) fn run_never_sends(timed: &TimedCampaign<'_>, outlook: &Out
     if outlook.sends() || !is_fixed {
         return None;
     }
-    Some(finding(timed, format!("no message can leave: {}", obstacle(timed, outlook))))
+    Some(finding(timed, format!("no message can be sent: {}", obstacle(timed, outlook))))
 }
 
 fn on_a_date(timed: &TimedCampaign<'_>, date: &Occurrence, outlook: &Outlook) -> Finding {
     let times = written_times(timed).map_or_else(String::new, |times| format!(" {times}"));
-    let message = format!("the schedule{times} can never send: on {}, {}", name(date), obstacle(timed, outlook));
+    let message =
+        format!("the schedule{times} can never send messages: on {}, {}", name(date), obstacle(timed, outlook));
     finding(timed, message)
 }
 

@@ -4,14 +4,18 @@ use std::cmp::Reverse;
 
 use crate::check::{ALREADY_SENT, Survey};
 use crate::domain::{plural, thousands};
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::ledger::{CANCELLED_EARLIER, CAPPED, OPTED_OUT, State};
 use crate::manifest::Brief;
 
 pub(super) static RULE: Rule = Rule::warning(
     "no-messages",
-    "A run without messages is rarely intended: the list might be the wrong one, or the campaign is already sent.",
-    "Check the reasons in the finding. A new `edition` sends to the same recipients again; `empty: ok` allows a list without recipients.",
+    RuleText {
+        cause: "No row of the list gets a message. This might be the wrong list, or the campaign might already have \
+                been sent.",
+        example: &["list.csv: phone,first_name", "          38050,Olena"],
+        fix: "check the reasons in the finding; to send to the same recipients again, set a new `edition`",
+    },
 );
 
 /// How many reasons a finding names; it counts the others together.
@@ -51,7 +55,7 @@ fn count(state: State, reason: &str, rows: u64) -> String {
 /// What to do about the commonest reason.
 fn advice(state: State, reason: &str) -> &'static str {
     match (state, reason) {
-        (State::Invalid, _) => "correct the list or the text that makes these rows invalid",
+        (State::Invalid, _) => "correct the list or the message that makes these rows invalid",
         (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
         (_, OPTED_OUT) => "check whether this is the right list: its recipients opted out",
         (_, CAPPED) => "send later, when the recipients may get messages again",

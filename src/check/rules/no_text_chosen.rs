@@ -2,14 +2,17 @@
 
 use crate::check::survey::Survey;
 use crate::check::unmatched_cells::UnmatchedCells;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::ledger::State;
 use crate::manifest::Brief;
 
 pub(super) static RULE: Rule = Rule::error(
     "no-text-chosen",
-    "If no row has one of the words under `texts`, no messages are sent. The words are probably spelled differently in the list.",
-    "Spell the words as in the list, or set a text for all other rows under `else`.",
+    RuleText {
+        cause: "No row matches a key under `texts`. The words are probably spelled differently in the list.",
+        example: &["message: { by: first_name, texts: { ivan: \"Hi, Ivan!\" } }"],
+        fix: "spell the words as in the list, or set a message for all other rows under `else`",
+    },
 );
 
 /// The error that no row has a text. There is none if a row has one, if rows are left out for another reason, or if the

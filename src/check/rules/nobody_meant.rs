@@ -2,14 +2,17 @@
 
 use crate::check::FILTERED;
 use crate::check::survey::Survey;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::ledger::State;
 use crate::manifest::Brief;
 
 pub(super) static RULE: Rule = Rule::error(
     "nobody-meant",
-    "A condition that nobody of the list passes is probably written otherwise than the list.",
-    "Write the condition as the cells are written, or `empty: ok` where a list without anybody is fine.",
+    RuleText {
+        cause: "No row matches the condition `where`. A word is probably spelled differently in the list.",
+        example: &["recipients: { file: list.csv, where: first_name == \"olena\" }     # the list has Olena"],
+        fix: "spell the word exactly as in the list; if an empty selection is fine, write `empty: ok`",
+    },
 );
 
 /// That `recipients.where` means nobody; nothing where it means somebody, or where that is fine.
@@ -21,13 +24,12 @@ pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Option<Finding>
     if brief.may_be_empty || filtered < survey.recipients {
         return None;
     }
-    let rows = if filtered == 1 { "the only row".to_owned() } else { format!("none of {filtered} rows") };
-    let message = if filtered == 1 {
-        format!("{rows} is not meant by `where: {}`", condition.source)
-    } else {
-        format!("{rows} is meant by `where: {}`", condition.source)
+    let source = &condition.source;
+    let message = match filtered {
+        1 => format!("the only row does not match `where: {source}`"),
+        rows => format!("none of the {rows} rows matches `where: {source}`"),
     };
-    let help =
-        "write it as the cells are written, letter by letter; capitals count, unless `| lower` stands behind the name";
+    let help = "spell the word exactly as in the list; the comparison is case-sensitive unless you add `| lower` \
+                after the name";
     Some(Finding::new(&RULE, message).help(help))
 }

@@ -1,13 +1,17 @@
 //! What somebody is told has to be a text that can be filled.
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::{Campaign, Profile};
 use crate::message::{Notice, fill_notice};
 
 pub(super) static RULE: Rule = Rule::error(
     "notify-text",
-    "A text that cannot be filled would tell nobody, when it is too late to mend it.",
-    "Use `text`, `occasion`, `campaign`, `run`, `gateway`, `rows`, `counts`, `why`, `results`, `at` and `count`.",
+    RuleText {
+        cause: "A notification template is not valid. The notification would fail when it is needed.",
+        example: &["notify: { command: [notify-send, \"{{ sumary }}\"] }"],
+        fix: "use only the names `text`, `occasion`, `campaign`, `run`, `gateway`, `rows`, `counts`, `why`, \
+              `results`, `at` and `count`",
+    },
 );
 
 /// The first text of `notify` that cannot be filled.
@@ -16,7 +20,7 @@ pub fn unfilled_notice(campaign: &Campaign) -> Option<Finding> {
     let way = &campaign.notify.as_ref()?.way;
     let wrong = way.templates().find_map(|text| fill_notice(text, &Notice::sample(), 1).err())?;
     let place = ["notify.body", "notify.command"].into_iter().find_map(|key| campaign.places.of_key(key));
-    let finding = Finding::new(&RULE, format!("what is told by `notify` cannot be filled: {wrong}"));
+    let finding = Finding::new(&RULE, format!("the template of `notify` cannot be filled in: {wrong}"));
     Some(match place {
         Some(place) => finding.at(place),
         None => finding,
@@ -28,5 +32,8 @@ pub(super) fn judge(_: &Campaign, profile: &Profile) -> Option<Finding> {
     let way = &profile.notify.as_ref()?.way;
     let wrong = way.templates().find_map(|text| fill_notice(text, &Notice::sample(), 1).err())?;
     let name = &profile.name;
-    Some(Finding::new(&RULE, format!("what is told by `policy.notify` of `{name}` cannot be filled: {wrong}")))
+    Some(Finding::new(
+        &RULE,
+        format!("the template of `policy.notify` in the profile `{name}` cannot be filled in: {wrong}"),
+    ))
 }

@@ -4,13 +4,16 @@ use super::rows::first_of;
 use crate::check::{OptedOutCells, Survey, Values};
 use crate::domain::Text;
 use crate::domain::variable::is_variable;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::Brief;
 
 pub(super) static RULE: Rule = Rule::warning(
     "opted-out-rows",
-    "A list can record opt-outs in a column, such as `status=unsubscribed` or `consent=no`, and `campaign` sends to all of its rows.",
-    "Skip these rows with `recipients.where`, or add their numbers to the suppression list; the warning ends when no planned row records an opt-out.",
+    RuleText {
+        cause: "A column marks recipients as opted out. Messages would still be sent to them.",
+        example: &["list.csv: phone,status", "          380501234567,unsubscribed", "          380671234567,active"],
+        fix: "skip these rows with `recipients.where`, or add their numbers to the suppression list",
+    },
 );
 
 /// One warning for each column that says of planned rows that their recipients opted out.
@@ -26,7 +29,8 @@ fn finding(cells: &OptedOutCells, condition: Option<&Text>) -> Finding {
     let OptedOutCells { header, rows, values, .. } = cells;
     let example = values.some.first().map_or("", String::as_str);
     let message = format!(
-        "the column `{header}` marks recipients as opted out (`{example}`), and the campaign would send to them: {}",
+        "the column `{header}` marks recipients as opted out (`{example}`), but the campaign would still send to \
+         them: {}",
         first_of(rows)
     );
     let help = match (reachable(cells), condition) {
@@ -37,7 +41,7 @@ fn finding(cells: &OptedOutCells, condition: Option<&Text>) -> Finding {
         (Some(reachable), Some(_)) => format!("add `and {reachable}` to `where`"),
         (None, _) => format!("exclude these rows with a `where` that uses `{}`", cells.name),
     };
-    Finding::new(&RULE, message).help(format!("{help}, or put their numbers into a `suppress` file"))
+    Finding::new(&RULE, message).help(format!("{help}, or add their numbers to a `suppress` file"))
 }
 
 /// The condition that the rows of other people pass; nothing if there are too many values.

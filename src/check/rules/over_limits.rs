@@ -4,13 +4,17 @@ use roaring::RoaringBitmap;
 
 use crate::check::Survey;
 use crate::check::online::Cost;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::{Campaign, Profile};
 
 pub(super) static RULE: Rule = Rule::warning(
     "over-limits",
-    "A run stops before it is more than `limits` allows, and some people get nothing.",
-    "Shorten the list. Raise the limit only if all of these people are meant: it is what stops a run that goes wrong.",
+    RuleText {
+        cause: "The campaign exceeds its `limits`. The run stops at the limit, and the remaining recipients get \
+                nothing.",
+        example: &["limits: { recipients: 1 }                   # the list has more"],
+        fix: "shorten the list; raise the limit only if all of these recipients should get a message",
+    },
 );
 
 /// What is said where messages to these rows go over a limit by themselves, whatever its edition has used before.
@@ -25,8 +29,9 @@ pub fn over_limits(
     let at = |finding: Finding, key| finding.at(campaign.places.of_key(key));
     let recipients = limits.recipients.filter(|limit| rows.len() > *limit).map(|limit| {
         let people = rows.len();
-        let message =
-            format!("{people} people are to be sent to, and `limits.recipients` is {limit}: the run stops there");
+        let message = format!(
+            "{people} recipients would get a message, but `limits.recipients` is {limit}: the run stops at the limit"
+        );
         at(Finding::new(&RULE, message), "limits.recipients")
     });
     let cost = profile.and_then(|profile| {
@@ -34,7 +39,7 @@ pub fn over_limits(
         let limit = limits.cost.filter(|limit| most > *limit)?;
         let currency = profile.currency.as_deref().map(|currency| format!(" {currency}")).unwrap_or_default();
         let message = format!(
-            "the messages can cost up to {}{currency}, and `limits.cost` is {limit}: the run stops before it costs more",
+            "the messages can cost up to {}{currency}, but `limits.cost` is {limit}: the run stops at the limit",
             most.shortest()
         );
         Some(at(Finding::new(&RULE, message), "limits.cost"))
@@ -48,8 +53,8 @@ pub fn list_over_limits(campaign: &Campaign, survey: &Survey) -> Option<Finding>
     let people = survey.planned();
     let limit = campaign.limits.recipients.filter(|limit| people > *limit)?;
     let message = format!(
-        "{people} recipients of the list can get a message, but `limits.recipients` is {limit}: the run stops there, and \
-         the others get nothing"
+        "{people} recipients of the list can get a message, but `limits.recipients` is {limit}: the run stops at the \
+         limit, and the remaining recipients get nothing"
     );
     Some(Finding::new(&RULE, message).at(campaign.places.of_key("limits.recipients")))
 }

@@ -1,17 +1,21 @@
 //! For which messages the gateway promises webhooks, and what becomes of the others (contract 6.3 to 6.5).
 
 use crate::domain::{Endpoint, OperationKind};
-use crate::finding::{Finding, Rule, quoted};
+use crate::finding::{Finding, Rule, RuleText, quoted};
 use crate::manifest::{Campaign, Profile};
 
 pub(super) static RULE: Rule = Rule::note(
     "promised-receipts",
-    "The gateway promises to tell by itself what became of some types of messages only.",
-    "There is nothing to mend: what nobody told is asked by `serve`, and by `reconcile --all`.",
+    RuleText {
+        cause: "The gateway does not send all webhooks. It guarantees them only for some types of \
+                message.",
+        example: &["channels: [{ sms: { … } }]                  # no webhooks are guaranteed for `sms`"],
+        fix: "nothing to fix: `serve` and `reconcile --all` request missing delivery statuses",
+    },
 );
 
-/// How what nobody told becomes known.
-const ASKED: &str = "what nobody told is asked by `serve`, and by `reconcile --all`";
+/// How missing delivery statuses become known.
+const ASKED: &str = "`serve` and `reconcile --all` request missing delivery statuses";
 
 /// How what becomes of the messages of a campaign is heard, whose profile has an address for webhooks; of each type once.
 #[must_use]
@@ -30,23 +34,21 @@ pub fn promised_receipts(campaign: &Campaign, profile: &Profile) -> Vec<Finding>
 
 fn of_kind(campaign: &Campaign, profile: &Profile, kind: OperationKind) -> Finding {
     let (message, help) = match campaign.brief.endpoint {
-        _ if kind.promises_webhooks() => {
-            (format!("the gateway tells by webhook what becomes of each `{kind}` message"), None)
-        }
+        _ if kind.promises_webhooks() => (format!("the gateway sends a webhook for each `{kind}` message"), None),
         _ if kind != OperationKind::Pipeline => (
-            format!("the gateway promises no webhook for `{kind}` messages"),
-            Some(format!("each has an address, to which something may come; {ASKED}")),
+            format!("the gateway does not guarantee webhooks for `{kind}` messages"),
+            Some(format!("some webhooks might still arrive; {ASKED}")),
         ),
         Endpoint::Sync => (
-            "the gateway keeps no webhook address of a synchronous `pipeline`: it tells the account's own address"
+            "the gateway sends webhooks for a synchronous `pipeline` only to the address in the account settings"
                 .to_owned(),
             Some(format!(
-                "enter what `gateway hook {}` prints in the gateway's settings; {ASKED}",
+                "enter the address from `gateway hook {}` in the gateway's settings; {ASKED}",
                 quoted(&profile.name)
             )),
         ),
         Endpoint::Async => (
-            "of an asynchronous `pipeline` the gateway tells by webhook only that it was refused at intake".to_owned(),
+            "the gateway sends webhooks for an asynchronous `pipeline` only if it was rejected at intake".to_owned(),
             Some(ASKED.to_owned()),
         ),
     };
@@ -79,17 +81,17 @@ asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
         let viber = "viber: { signature: Olena, message: Hi }";
         let rcs = "rcs: { signature: Olena, message: Hi, image: https://a.example/a.png, button: Go, link: https://a.example }";
         let (voice, asynchronous) = ("voice: { message: Hi }", "endpoint: async\n");
-        let each = "what becomes of each";
+        let each = "a webhook for each";
         let cases: [(&str, &[&str], &str, Option<&str>); 12] = [
             ("", &[viber], "told", Some(each)),
             (asynchronous, &[viber], "told", Some(each)),
             ("", &[rcs], "told", Some(each)),
             ("", &[rcs, sms], "told", Some(each)),
             ("", &[rcs, viber, sms], "told", Some(each)),
-            ("", &[sms], "told", Some("no webhook for `sms`")),
-            ("", &[viber, sms], "told", Some("no webhook for `viber+sms`")),
-            ("", &[voice, sms], "told", Some("the account's own address")),
-            (asynchronous, &[voice, sms], "told", Some("refused at intake")),
+            ("", &[sms], "told", Some("guarantee webhooks for `sms`")),
+            ("", &[viber, sms], "told", Some("guarantee webhooks for `viber+sms`")),
+            ("", &[voice, sms], "told", Some("account settings")),
+            (asynchronous, &[voice, sms], "told", Some("rejected at intake")),
             ("", &["hlr"], "told", None),
             ("receipts: poll\n", &[viber], "told", None),
             ("", &[viber], "asked", None),
@@ -128,7 +130,7 @@ asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
         let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
         let told = promised_receipts(&campaign, gateways.profile("told").unwrap());
         let said: Vec<&str> = told.iter().map(|finding| finding.message.as_str()).collect();
-        let each = "the gateway tells by webhook what becomes of each `viber` message";
-        assert_eq!(said, [each, "the gateway promises no webhook for `sms` messages"]);
+        let each = "the gateway sends a webhook for each `viber` message";
+        assert_eq!(said, [each, "the gateway does not guarantee webhooks for `sms` messages"]);
     }
 }

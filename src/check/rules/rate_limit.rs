@@ -1,23 +1,26 @@
 //! A pace that the profile does not allow.
 
-use crate::finding::{Finding, Rule, rules};
+use crate::finding::{Finding, Rule, RuleText, rules};
 use crate::manifest::{Campaign, Profile, Rate};
 
 pub(super) static RULE: Rule = Rule::error(
     "rate-limit",
-    "The profile's rate is what the account is allowed; a gateway that gets more refuses it.",
-    "Lower `delivery.rate`.",
+    RuleText {
+        cause: "The campaign's rate exceeds the profile's. The gateway rejects messages above the account's rate.",
+        example: &["delivery: { rate: 500/s }                   # the profile allows 100/s"],
+        fix: "lower `delivery.rate` to the rate shown in the finding",
+    },
 );
 
 pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let (asked, allowed) = (campaign.delivery.rate?, profile.rate);
     let finding = if asked == Rate::Unlimited && !profile.is_loopback() {
-        Finding::new(&rules::UNLIMITED_RATE, "`unlimited` is only for a gateway on this machine")
+        Finding::new(&rules::UNLIMITED_RATE, "`rate: unlimited` is allowed only for a gateway on this machine")
     } else if asked > allowed {
-        Finding::new(&RULE, format!("`rate` is {asked}, but `{}` allows {allowed}", profile.name))
+        Finding::new(&RULE, format!("`rate` is {asked}, but the profile `{}` allows {allowed}", profile.name))
     } else {
         return None;
     };
     let place = campaign.places.of_key("delivery.rate")?;
-    Some(finding.help(format!("write at most `rate: {allowed}`")).at(place))
+    Some(finding.help(format!("write `rate: {allowed}` or less")).at(place))
 }

@@ -2,19 +2,24 @@
 
 use super::rows::first_of;
 use crate::check::Survey;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
     "row-within",
-    "A quoted cell may hold anything, but a line in it that has the cells and the number of a row is perhaps a row: misplaced \
-     quotes hide it, and that person gets nothing.",
-    "Look at the cell in a spreadsheet. If the line is a row, mend the quotes around it; if it is text, all is well.",
+    RuleText {
+        cause: "A quoted cell seems to contain a row. A misplaced quote might hide a recipient, who would not get a \
+                message.",
+        example: &["list.csv: phone,first_name", "          380501234567,\"Olena", "          380671234567,Taras\""],
+        fix: "check the cell in a spreadsheet; if it contains a separate row, correct the quotes",
+    },
 );
 
 /// The rows with a cell that holds what looks like a row.
 #[must_use]
 pub fn rows_within(survey: &Survey) -> Option<Finding> {
     let rows = Some(&survey.rows_within).filter(|rows| !rows.is_empty())?;
-    let message = format!("a cell with several lines holds what looks like a row: {}", first_of(rows));
-    Some(Finding::new(&RULE, message).help("if somebody is missing there, mend the quotes; if it is text, all is well"))
+    let message = format!("a cell with several lines seems to contain another row: {}", first_of(rows));
+    let help =
+        "if a recipient is missing from the list, correct the quotes; if the cell is just text, ignore this warning";
+    Some(Finding::new(&RULE, message).help(help))
 }

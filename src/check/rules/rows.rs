@@ -10,7 +10,7 @@ use crate::ledger::{LeftOut, State};
 /// The most rows that are named.
 const NAMED: usize = 20;
 /// Where all of them stand.
-pub(super) const ALL_OF_THEM: &str = "the results of a `--dry-run` have every row with its reason";
+pub(super) const ALL_OF_THEM: &str = "see the results of `run --dry-run` for every row and its reason";
 
 /// Rows of which the same is said.
 pub(super) struct Alike<'l> {
@@ -28,24 +28,24 @@ pub(super) fn left_out(left_out: &LeftOut, state: State) -> Vec<Alike<'_>> {
     reasons
 }
 
-/// How many rows these are, and which is the first: "3 rows, the first of them row 5".
+/// How many rows these are, and which is the first: `3 rows (first: row 5)`.
 pub(super) fn first_of(rows: &RoaringBitmap) -> String {
     let first = rows.min().unwrap_or_default();
     match rows.len() {
         1 => format!("row {first}"),
-        count => format!("{count} rows, the first of them row {first}"),
+        count => format!("{count} rows (first: row {first})"),
     }
 }
 
-/// How many rows these are, and the first of them: `3 rows: 5, 17 and 20`.
+/// How many rows these are, and the first of them: `3 rows (5, 17 and 20)`.
 pub(super) fn first_few(rows: &RoaringBitmap) -> String {
     /// As many as a person goes through by hand.
     const FEW: usize = 5;
     let shown: Vec<String> = rows.iter().take(FEW).map(|row| row.to_string()).collect();
     match (shown.as_slice(), rows.len() - shown.len() as u64) {
         ([one], 0) => format!("row {one}"),
-        ([first @ .., last], 0) => format!("{} rows: {} and {last}", rows.len(), first.join(", ")),
-        (shown, more) => format!("{} rows: {} and {more} more", rows.len(), shown.join(", ")),
+        ([first @ .., last], 0) => format!("{} rows ({} and {last})", rows.len(), first.join(", ")),
+        (shown, more) => format!("{} rows ({} and {more} more)", rows.len(), shown.join(", ")),
     }
 }
 

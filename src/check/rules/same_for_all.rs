@@ -2,12 +2,20 @@
 
 use crate::check::Survey;
 use crate::domain::OperationKind;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::note(
     "same-for-all",
-    "A list with names is often meant for a message that greets people by them, and a forgotten name is seen by everybody.",
-    "Write the name into the text, such as `{{ first_name }}`; if it is meant so, all is well.",
+    RuleText {
+        cause: "All recipients get the same message. The list has names, so you might have forgotten a greeting.",
+        example: &[
+            "message: \"-20% on everything\"",
+            "list.csv: phone,first_name",
+            "          380501234567,Olena",
+            "          380671234567,Taras",
+        ],
+        fix: "add the name to the message, such as `{{ first_name }}`, unless one message for all is intended",
+    },
 );
 
 /// How headers of names begin or end, in small letters.
@@ -21,8 +29,8 @@ pub(super) fn judge(survey: &Survey, kind: OperationKind) -> Option<Finding> {
         return None;
     }
     let column = survey.columns.iter().find(|column| is_name(&column.header))?;
-    let message = format!("everybody gets the same message, and the list has names: the column `{}`", column.header);
-    Some(Finding::new(&RULE, message).help("write the name into the text if it is meant to be there"))
+    let message = format!("all recipients get the same message, although the column `{}` has names", column.header);
+    Some(Finding::new(&RULE, message).help("to greet recipients by name, use the column in the message"))
 }
 
 fn is_name(header: &str) -> bool {

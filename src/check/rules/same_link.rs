@@ -1,13 +1,17 @@
 //! Codes in the list, and the same link for everybody.
 
 use crate::check::Survey;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::Brief;
 
 pub(super) static RULE: Rule = Rule::note(
     "same-link",
-    "A list with a code or a link for each person is often meant to have it in the link, so that one knows who came.",
-    "Write it into the link, such as `https://shop.example/?c={{ code }}`; if it is meant so, all is well.",
+    RuleText {
+        cause: "All recipients get the same link. The list has codes that no message uses.",
+        example: &["message: \"Hi, {{ first_name }}! https://shop.example\""],
+        fix: "add the code to the link, such as `https://shop.example/?c={{ code }}`, unless one link for all is \
+              intended",
+    },
 );
 
 /// What headers of codes contain, in small letters.
@@ -29,8 +33,8 @@ pub(super) fn judge(survey: &Survey, brief: &Brief) -> Option<Finding> {
     if links == 0 || survey.planned() < 2 {
         return None;
     }
-    let message = format!("the link is the same for everybody, and no text uses the column `{}`", column.header);
-    Some(Finding::new(&RULE, message).help("write it into the link if it is meant to tell who came"))
+    let message = format!("all recipients get the same link, and no message uses the column `{}`", column.header);
+    Some(Finding::new(&RULE, message).help("to see who opens the link, add the column to it"))
 }
 
 fn is_code(header: &str) -> bool {

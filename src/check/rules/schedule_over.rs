@@ -2,16 +2,21 @@
 
 use super::dates::{place, place_of_times};
 use crate::check::timing::TimedCampaign;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
     "schedule-over",
-    "A schedule without future dates sends nothing more. That is fine for a campaign that was sent, but a mistake in a new one.",
-    "Set a future date; `campaign schedule next` then shows when the campaign is due. `campaign schedule add` refuses a schedule without one. `run --now` sends immediately; before that, check in `campaign status` that the campaign was not sent.",
+    RuleText {
+        cause: "The schedule has no future dates. This is fine for a campaign that has been sent, but a mistake in a \
+                new one.",
+        example: &["timezone: Europe/Kyiv", "schedule: { at: 2024-12-05 10:00 }"],
+        fix: "set a future date, and check it with `campaign schedule next`; `run --now` sends immediately, so first \
+              check in `campaign status` that the campaign has not been sent",
+    },
 );
 
-const HELP: &str = "to send it, set a future date; `campaign schedule next` then shows it. `run --now` sends it \
-                    immediately; first check in `campaign status` that it was not sent";
+const HELP: &str = "set a future date, and check it with `campaign schedule next`; to send immediately, use `run \
+                    --now`, but first check in `campaign status` that the campaign has not been sent";
 
 /// A warning about a schedule without future dates.
 pub(in crate::check) fn schedule_over(timed: &TimedCampaign<'_>) -> Finding {

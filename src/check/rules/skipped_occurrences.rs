@@ -8,12 +8,19 @@ use super::dates::{name, names, obstacle, place, place_of_times, sending, writte
 use crate::calendar::{Course, Occurrence, Outlook, PerDay, RunEnd, Schedule, ScheduledRun};
 use crate::check::timing::TimedCampaign;
 use crate::domain::plural;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
     "skipped-occurrences",
-    "A date of a schedule is skipped if `until` comes before the window opens, or if the previous run is still being sent.",
-    "Remove these dates from `schedule`, for example with `ends` or days of the week. Or change `delivery` so that their messages can leave.",
+    RuleText {
+        cause: "No messages are sent on some scheduled dates. `until`, the window or the previous run prevents it.",
+        example: &[
+            "timezone: Europe/Kyiv",
+            "schedule: { every: \"day 10:00\" }",
+            "delivery: { until: 2031-12-07 20:00 }",
+        ],
+        fix: "remove these dates from `schedule`, for example with `ends`, or change `until`, `window` or `rate`",
+    },
 );
 
 /// Warnings about dates on which nothing is sent, one for each reason.
@@ -32,7 +39,7 @@ fn after_until(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -
     let Some(RunEnd::At(until)) = timed.limits.end else { return None };
     let before = until.checked_sub(SignedDuration::from_micros(1)).unwrap_or(until);
     let first = schedule.after(before.max(now)).next()?;
-    let message = format!("nothing is sent from {} onwards: `until` is {}", name(&first), timed.date(until));
+    let message = format!("no messages are sent from {} onwards: `until` is {}", name(&first), timed.date(until));
     let date = first.nominal.date();
     let last = date.yesterday().unwrap_or(date);
     let help = format!(
@@ -53,8 +60,8 @@ fn closed_until_the_end(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Opt
     let (first, outlook) = closed.first()?;
     let dates: Vec<_> = closed.iter().map(|(date, _)| *date).collect();
     let message = match dates.as_slice() {
-        [_] => format!("nothing is sent on {}: {}", name(first), obstacle(timed, outlook)),
-        _ => format!("nothing is sent on {}; on the first date, {}", names(&dates), obstacle(timed, outlook)),
+        [_] => format!("no messages are sent on {}: {}", name(first), obstacle(timed, outlook)),
+        _ => format!("no messages are sent on {}; on the first date, {}", names(&dates), obstacle(timed, outlook)),
     };
     let help = "remove these dates from `schedule`, or change `until` or the window";
     Some(Finding::new(&RULE, message).help(help).at(place_of_times(timed)))
@@ -76,10 +83,11 @@ fn still_sending(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Fin
     let due = span(first.occurrence.at.duration_since(begun.at));
     let times = written_times(timed).unwrap_or_else(|| "`schedule`".to_owned());
     let message = match finishes.map(|finishes| length(timed, begun.at, finishes)) {
-        Some(length) => format!("{still}; {length}, and {times} is due again after {due}"),
-        None => format!("{still}, and {times} is due again after {due}"),
+        Some(length) => format!("{still}; {length}, but {times} starts the next run after {due}"),
+        None => format!("{still}, but {times} starts the next run after {due}"),
     };
-    let help = "schedule fewer dates; or raise `rate` or `per_day`, or widen the window, which sends messages faster or at other hours";
+    let help = "schedule fewer dates, raise `rate` or `per_day`, or widen the window; messages are then sent faster \
+                or at other hours";
     Some(Finding::new(&RULE, message).help(help).at(place_of_times(timed)))
 }
 
@@ -120,7 +128,7 @@ pub(in crate::check) fn late_list(
         return None;
     }
     let message = format!(
-        "if the list for {} arrives as late as {}, nothing is sent: {}",
+        "if the list for {} arrives as late as {}, no messages are sent: {}",
         name(date),
         timed.date(latest),
         obstacle(timed, &outlook)

@@ -6,14 +6,18 @@ use super::invalid_row::invalid_rows;
 use super::rows::{self, ALL_OF_THEM, Alike};
 use crate::audience::PhoneProblem;
 use crate::check::survey::Survey;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::ledger::State;
 use crate::manifest::Brief;
 
 pub(super) static RULE: Rule = Rule::error(
     "too-many-invalid",
-    "If many rows are invalid, the list or the text is probably not the one that was meant.",
-    "Correct the list or the text. A higher `recipients.max_invalid` also lets through a list whose wrong column was read as phone numbers.",
+    RuleText {
+        cause: "Too many rows are invalid. The list or the message is probably wrong.",
+        example: &["recipients: { file: list.csv, max_invalid: 10% }     # 40 of 200 rows have no valid number"],
+        fix: "correct the list or the message; a higher `max_invalid` would also accept a list with the wrong phone \
+              column",
+    },
 );
 
 /// The share counts from so many invalid rows: one bad number of three says nothing of a list.
@@ -30,30 +34,24 @@ pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Vec<Finding> {
     let reasons = rows::left_out(&survey.left_out, State::Invalid);
     let commonest = match reasons.as_slice() {
         [] => String::new(),
-        [one] => format!(", all of them: {}", one.reason),
-        [first, others @ ..] => {
-            format!(", {} of them: {}; {} below", first.rows.len(), first.reason, plural_of(others.len()))
-        }
+        [one] => format!(": {}", one.reason),
+        [first, ..] => format!("; most common reason: {} ({} rows)", first.reason, first.rows.len()),
     };
     let message = format!(
-        "{invalid} of {} rows are invalid, more than the {} that `max_invalid` allows{commonest}",
+        "{invalid} of {} rows are invalid, more than `max_invalid: {}` allows{commonest}",
         survey.recipients, brief.max_invalid,
     );
     let of_text = reasons.first().and_then(|first| survey.failing.get(first.reason)?.help.clone());
     let mut help = of_text.unwrap_or_else(|| advice(&reasons, brief.region.is_some()).to_owned());
     if invalid > ROWS_NAMED {
         help += &format!(
-            "; to see all of them, set `max_invalid: 100%` in a copy of the campaign file, never in the file that you \
-             send: {ALL_OF_THEM}"
+            "; to list all of them, set `max_invalid: 100%` in a copy of the campaign file, never in the original, \
+             and {ALL_OF_THEM}"
         );
     }
     let mut findings = vec![Finding::new(&RULE, message).help(help)];
     findings.extend(invalid_rows(survey));
     findings
-}
-
-fn plural_of(others: usize) -> String {
-    if others == 1 { "another reason".to_owned() } else { format!("{others} other reasons") }
 }
 
 /// What to do about the reasons that most rows have in common.
@@ -63,7 +61,7 @@ fn advice(reasons: &[Alike<'_>], has_region: bool) -> &'static str {
         *rows.entry(advice_for(reason, has_region)).or_default() += alike.len();
     }
     let commonest = rows.into_iter().max_by_key(|(_, count)| *count);
-    commonest.map_or("mend the list", |(advice, _)| advice)
+    commonest.map_or("correct the list", |(advice, _)| advice)
 }
 
 fn advice_for(reason: &str, has_region: bool) -> &'static str {
@@ -74,25 +72,23 @@ fn advice_for(reason: &str, has_region: bool) -> &'static str {
     match PhoneProblem::of_reason(reason) {
         Some(National) => "set `recipients.region` to the country of the numbers, such as `region: UA`",
         Some(Rounded) => {
-            "the digits are lost in this file: format the column as text where the list comes from, and save it anew"
+            "format the column as text in its source, and export the list again: digits are missing in this file"
         }
         Some(TooShort | Length | Country | Unassigned) if !has_region => {
-            "mend the numbers; if they are national ones, set `recipients.region`, such as `region: UA`"
+            "correct the numbers; if they are national numbers, set `recipients.region`, such as `region: UA`"
         }
-        Some(Empty | Letters) => {
-            "mend the list, or name the column that holds the numbers: `columns: { phone: \"…\" }`"
-        }
+        Some(Empty | Letters) => "correct the list, or name the phone column: `columns: { phone: \"…\" }`",
         Some(Ambiguous) => "write the numbers with `+`, or as they are dialled in their country",
-        Some(Several) => "give each number a row of its own",
+        Some(Several) => "put each number in its own row",
         Some(Words) => "put the numbers in a separate column",
         Some(Header) => "delete the rows that repeat the header",
         Some(TooShort | TooLong | Length | Country | Unassigned | Symbols | Sign(_)) => {
             "correct the numbers in the list"
         }
         None if reason.contains("`max_parts: ") => {
-            "shorten the text or the cells that it uses, or raise `max_parts`, which costs more"
+            "shorten the message or the cells that it uses, or raise `max_parts`, which costs more"
         }
-        None => "mend the text, or the cells that it uses",
+        None => "correct the message, or the cells that it uses",
     }
 }
 
@@ -105,8 +101,7 @@ mod tests {
     fn advice_is_for_what_most_rows_have_in_common() {
         let national = PhoneProblem::National.to_string();
         let rounded = PhoneProblem::Rounded.to_string();
-        let long =
-            |characters: u32| format!("4 parts, more than `max_parts: 3`: the SMS text has {characters} characters");
+        let long = |characters: u32| format!("4 parts exceed `max_parts: 3`: the SMS text has {characters} characters");
         let advice = |rows: &[(u32, &str)], region| advice(&rows::left_out(&invalid(rows), State::Invalid), region);
         assert!(advice(&[(2, &national), (3, &national), (4, &rounded)], false).contains("`region: UA`"));
         assert!(advice(&[(2, &national), (3, &rounded), (4, &rounded)], false).contains("format the column as text"));

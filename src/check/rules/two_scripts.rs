@@ -3,17 +3,20 @@
 use std::ops::Range;
 
 use crate::domain::Text;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::message::{TextProblem, cyrillic_lookalike, latin_lookalike, problem_at, said};
 
 pub(super) static RULE: Rule = Rule::warning(
     "two-scripts",
-    "A Latin letter in a Cyrillic word, or the other way round, looks right and is another letter: searches miss the word, filters \
-     take it for fraud, and a single Cyrillic letter makes a Latin SMS dear.",
-    "Type the word anew with one keyboard layout.",
+    RuleText {
+        cause: "A word mixes Latin and Cyrillic letters. It looks right, but spam filters might block it, and an SMS \
+                can cost more.",
+        example: &["message: \"Знижкa 20%\"                       # the last letter is Latin"],
+        fix: "type the word again with one keyboard layout",
+    },
 );
 
-const HELP: &str = "type the word anew with one keyboard layout";
+const HELP: &str = "type the word again with one keyboard layout";
 
 /// The words of a text that everybody gets.
 pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
@@ -26,8 +29,8 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
 
 /// The words of cells that stand in messages.
 pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
-    let message = format!("in {rows}: {} (from the column `{column}`)", words_for(example));
-    Finding::new(&RULE, message).help("type the words anew in the list with one keyboard layout")
+    let message = format!("{}, in the column `{column}` of {rows}", words_for(example));
+    Finding::new(&RULE, message).help("type the words again in the list with one keyboard layout")
 }
 
 fn words_for(word: &str) -> String {
@@ -37,9 +40,15 @@ fn words_for(word: &str) -> String {
     };
     let (latin, cyrillic) = (strangers(true), strangers(false));
     match latin.len() <= cyrillic.len() {
-        true => format!("the word `{word}` is Cyrillic but for {}, which is Latin", latin.join(" and ")),
-        false => format!("the word `{word}` is Latin but for {}, which is Cyrillic", cyrillic.join(" and ")),
+        true => format!("the Cyrillic word `{word}` contains the Latin {}", letters(&latin)),
+        false => format!("the Latin word `{word}` contains the Cyrillic {}", letters(&cyrillic)),
     }
+}
+
+/// Letters with their noun: ``letters `a` and `o` ``.
+fn letters(letters: &[String]) -> String {
+    let noun = if letters.len() == 1 { "letter" } else { "letters" };
+    format!("{noun} {}", letters.join(" and "))
 }
 
 /// The first word of a text that slipped into another alphabet.
@@ -100,7 +109,7 @@ mod tests {
         ] {
             assert_eq!(slipped(text).map(|at| &text[at]), word, "{text}");
         }
-        assert!(words_for("Пpивіт").contains("Cyrillic but for `p`"));
-        assert!(words_for("sаle").contains("Latin but for `а`"));
+        assert!(words_for("Пpивіт").contains("contains the Latin letter `p`"));
+        assert!(words_for("sаle").contains("contains the Cyrillic letter `а`"));
     }
 }

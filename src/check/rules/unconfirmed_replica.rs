@@ -1,12 +1,15 @@
 //! A ledger in a database with replicas that may take over without its last commits.
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
     "unconfirmed-replica",
-    "A replica that takes the place of the ledger's database without its last commits does not know who has a message by now; a \
-     machine that did not see those commits itself would send again.",
-    "Name the replicas in the database's `synchronous_standby_names`, so that one of them has each commit before it counts.",
+    RuleText {
+        cause: "A replica does not confirm the ledger's commits. After a failover, it might not know which recipients \
+                already have a message.",
+        example: &["the ledger is in PostgreSQL with one asynchronous replica"],
+        fix: "list the replicas in `synchronous_standby_names`, so that one of them confirms each commit",
+    },
 );
 
 /// What is said where so many replicas need not have what was committed.
@@ -15,8 +18,8 @@ pub fn unconfirmed_replica(replicas: u64) -> Option<Finding> {
     let replicas = match replicas {
         0 => return None,
         1 => "a replica that does not".to_owned(),
-        more => format!("{more} replicas, none of which has to"),
+        more => format!("{more} replicas that do not"),
     };
     let finding = Finding::new(&RULE, format!("the ledger's database has {replicas} confirm its commits"));
-    Some(finding.help("have them named in its `synchronous_standby_names`"))
+    Some(finding.help("list them in the database setting `synchronous_standby_names`"))
 }

@@ -1,13 +1,16 @@
 //! Words that stand for a text which is still to come.
 
 use crate::domain::Text;
-use crate::finding::Rule;
+use crate::finding::{Rule, RuleText};
 use crate::message::{TextProblem, problem_at, said};
 
 pub(super) static RULE: Rule = Rule::warning(
     "unfinished-text",
-    "`TODO`, `XXX` or `Lorem ipsum` stands for a text that somebody wanted to write, and would be sent.",
-    "Write what is meant.",
+    RuleText {
+        cause: "A placeholder for missing text would be sent.",
+        example: &["message: \"TODO: ask Olena for the text\""],
+        fix: "write the final text",
+    },
 );
 
 const WORDS: [&str; 6] = ["TODO", "FIXME", "TBD", "XXX", "XXXX", "ХХХ"];
@@ -21,8 +24,8 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
         let words = words.map(|word| (word.as_ptr() as usize - part.as_ptr() as usize, word.len()));
         for (start, length) in lorem.into_iter().chain(words) {
             let span = at.start + start..at.start + start + length;
-            let message = format!("`{}` would be sent as it stands", &text.source[span.clone()]);
-            problems.push(problem_at(text, span, &RULE, message, "write what is meant"));
+            let message = format!("`{}` would be sent literally", &text.source[span.clone()]);
+            problems.push(problem_at(text, span, &RULE, message, "write the final text"));
         }
     }
     problems

@@ -3,29 +3,36 @@
 use super::rows::first_of;
 use crate::audience::Header;
 use crate::check::{Survey, Zones};
-use crate::finding::{Finding, Rule, rules};
+use crate::finding::{Finding, Rule, RuleText, rules};
 use crate::manifest::zone_advice;
 
 pub(super) static RULE: Rule = Rule::warning(
     "unknown-zone",
-    "Whose cell names no time zone gets messages by the clocks of the campaign, which may be night for them.",
-    "Write names of the IANA time zone database in the column, such as `Europe/Kyiv`.",
+    RuleText {
+        cause: "A cell has no valid time zone. The campaign's `timezone` applies instead, so the recipient might get \
+                messages at night.",
+        example: &[
+            "timezone: Europe/Kyiv",
+            "delivery: { window: { hours: \"09:00-20:00\", zone: code } }     # the column has no time zones",
+        ],
+        fix: "write IANA time zone names in the column, such as `Europe/Kyiv`",
+    },
 );
 
 /// What is said where the column of zones does not exist.
 #[must_use]
 pub fn zone_column(name: &str, header: &Header) -> Finding {
     let headers: Vec<String> = header.headers().iter().map(|header| format!("`{header}`")).collect();
-    let message = format!("the list has no column `{name}`, which `delivery.window.zone` names");
+    let message = format!("the list has no column `{name}`, but `delivery.window.zone` uses it");
     Finding::new(&rules::WINDOW, message)
-        .help(format!("write `campaign`, `recipient`, or one of its columns: {}", headers.join(", ")))
+        .help(format!("write `campaign`, `recipient`, or a column of the list: {}", headers.join(", ")))
 }
 
 /// The rows to be sent to that name no zone, with examples of what they have instead.
 #[must_use]
 pub fn unknown_zones(survey: &Survey) -> Option<Finding> {
     let Zones { unknown, examples, .. } = &survey.zones;
-    let cell = |cell: &String| if cell.is_empty() { "nothing".to_owned() } else { format!("`{cell}`") };
+    let cell = |cell: &String| if cell.is_empty() { "empty".to_owned() } else { format!("`{cell}`") };
     let examples = examples.iter().map(cell).collect::<Vec<_>>().join(", ");
     // The only example needs no name before its advice.
     let advice = |cell: &&String| match survey.zones.examples.len() {
@@ -36,7 +43,7 @@ pub fn unknown_zones(survey: &Survey) -> Option<Finding> {
         survey.zones.examples.iter().filter(|cell| !cell.is_empty()).map(|cell| advice(&cell)).collect();
     (!unknown.is_empty()).then(|| {
         let rows = first_of(unknown);
-        let message = format!("no time zone stands in {rows} ({examples}); the campaign's clocks hold for them");
+        let message = format!("no valid time zone in {rows}: {examples}; the campaign's `timezone` applies instead");
         let finding = Finding::new(&RULE, message);
         if advice.is_empty() { finding } else { finding.help(advice.join("; ")) }
     })

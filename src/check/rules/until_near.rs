@@ -4,12 +4,16 @@ use super::dates::{name, place, sending};
 use crate::calendar::{Outlook, ScheduledRun};
 use crate::check::timing::TimedCampaign;
 use crate::domain::{one_or, plural};
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
     "until-near",
-    "Messages that have not left by `until` are skipped. At this rate and within these windows, there is not enough time for all of them.",
-    "Begin earlier, or send to fewer people. With a later `until`, or a higher `rate` or `per_day`, people get messages later or faster than planned.",
+    RuleText {
+        cause: "Not all messages can be sent before `until`. The remaining messages are skipped.",
+        example: &["timezone: Europe/Kyiv", "delivery: { until: 1h, per_day: 1 }"],
+        fix: "start earlier, or send to fewer recipients; a later `until` or a higher `rate` or `per_day` also helps, \
+              but then messages are sent later or faster",
+    },
 );
 
 /// A warning about a run that begins now and cannot send all of its messages before `until`.
@@ -37,7 +41,7 @@ fn finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) -> Option<F
     let time = ends.to_zoned(timed.campaign.home()).strftime("%Y-%m-%d %H:%M");
     let leaving = messages.saturating_sub(unsent);
     let message = format!(
-        "of {}{date} about {leaving} can leave before {time}: {unsent} {} skipped by `until`",
+        "about {leaving} of {}{date} can be sent before {time}; the other {unsent} {} skipped",
         plural(messages, "message"),
         one_or(unsent, "is", "are")
     );

@@ -10,6 +10,6 @@ use crate::manifest::Campaign;
 pub fn until_over(campaign: &Campaign, now: Timestamp) -> Option<Finding> {
     let until = campaign.until_at().filter(|until| *until <= now)?;
     let time = until.to_zoned(campaign.home()).strftime("%Y-%m-%d %H:%M").to_string();
-    let finding = Finding::new(&rules::UNTIL, format!("`until` was {time}, and nothing leaves after it"));
-    Some(finding.help("write a later date, or a time such as `12h`").at(campaign.places.of_key("delivery.until")))
+    let finding = Finding::new(&rules::UNTIL, format!("`until` has passed: {time}"));
+    Some(finding.help("write a later date, or a duration such as `12h`").at(campaign.places.of_key("delivery.until")))
 }

@@ -2,12 +2,15 @@
 
 use crate::check::Survey;
 use crate::domain::OperationKind;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::note(
     "unused-column",
-    "A column that no text uses is either no matter of this campaign, or was forgotten in its texts.",
-    "There is nothing to mend if it is no matter of the campaign; it stands in the results all the same.",
+    RuleText {
+        cause: "No message uses a column of the list. You might have forgotten it.",
+        example: &["message: \"Hi, {{ first_name }}!\"             # the column `code` is not used"],
+        fix: "nothing to fix if the column is not meant for the message; it is in the results anyway",
+    },
 );
 
 /// The most columns that are named.
@@ -28,9 +31,9 @@ pub(super) fn judge(survey: &Survey, kind: OperationKind) -> Option<Finding> {
     let (count, named) = (unused.len(), unused.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", "));
     let message = match count {
         0 => return None,
-        1 => format!("no text uses the column {named}"),
-        2..=NAMED => format!("no text uses the columns {named}"),
-        _ => format!("no text uses the columns {named} and {} more", count - NAMED),
+        1 => format!("no message uses the column {named}"),
+        2..=NAMED => format!("no message uses the columns {named}"),
+        _ => format!("no message uses the columns {named} and {} more", count - NAMED),
     };
     Some(Finding::new(&RULE, message))
 }

@@ -3,14 +3,22 @@
 use std::collections::BTreeSet;
 
 use crate::domain::{Stage, Text};
-use crate::finding::{Finding, Rule, did_you_mean};
+use crate::finding::{Finding, Rule, RuleText, did_you_mean};
 use crate::manifest::{Campaign, Variant};
 use crate::message::{Mentions, mentions};
 
 pub(super) static RULE: Rule = Rule::error(
     "unused-constant",
-    "A constant that no text uses has no effect, so recipients of this variant get the message of the others.",
-    "Spell its name as in the texts, or remove it.",
+    RuleText {
+        cause: "No message uses this constant of a variant. Its recipients would get the same message as the other \
+                variants.",
+        example: &[
+            "vars: { greeting: Hi }",
+            "variants: { a: { share: 50%, vars: { greting: Hello } }, b: { share: 50% } }",
+            "message: \"{{ greeting }}!\"",
+        ],
+        fix: "spell the name as in the messages, or remove the constant",
+    },
 );
 
 /// Unused constants of variants whose names resemble constants that texts use.
@@ -29,7 +37,7 @@ pub(super) fn judge(campaign: &Campaign) -> Vec<Finding> {
             .into_iter()
             .map(|(name, meant)| {
                 let message = format!(
-                    "no text uses `{name}`, so it has no effect on the messages of the variant `{}`",
+                    "no message uses `{name}`, so it has no effect on the messages of the variant `{}`",
                     variant.name
                 );
                 let place = campaign.places.of_key(&format!("variants.{}.vars.{name}", variant.name));

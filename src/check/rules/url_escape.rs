@@ -3,13 +3,16 @@
 use super::as_it_stands;
 use crate::check::broken_text::url_escapes;
 use crate::domain::Text;
-use crate::finding::Rule;
+use crate::finding::{Rule, RuleText};
 use crate::message::{TextProblem, masked};
 
 pub(super) static RULE: Rule = Rule::warning(
     "url-escape",
-    "`%0A` is a line break only in an address. In a text it is sent literally.",
-    "Use a real line break or space.",
+    RuleText {
+        cause: "A URL escape would be sent literally. `%20` is a space and `%0A` a line break only in addresses.",
+        example: &["message: \"Sale!%0AUntil Sunday.\""],
+        fix: "use a real space or line break",
+    },
 );
 
 /// Escaped spaces and line breaks in a text.

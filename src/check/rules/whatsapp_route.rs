@@ -1,12 +1,16 @@
 //! A channel that has to be enabled for the account.
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::{Campaign, Profile};
 
 pub(super) static RULE: Rule = Rule::note(
     "whatsapp-route",
-    "WhatsApp has to be enabled for the account; else every message with it is refused, its other channels too: `No route`.",
-    "Ask your account manager whether it is, and try it with `run --limit 1`.",
+    RuleText {
+        cause: "WhatsApp must be enabled for the account. Otherwise the gateway rejects all messages with `No route`, \
+                even if they have other channels.",
+        example: &["channels: [{ whatsapp: { signature: OlenaCo, message: Hi } }]"],
+        fix: "ask your account manager whether it is enabled, and try `run --limit 1` first",
+    },
 );
 
 /// What has to be known of an account that sends by such a channel.
@@ -15,7 +19,9 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let mut channels = stages.map(|(index, stage)| (index, stage.channel()));
     let (index, channel) = channels.find(|(_, channel)| channel.facts().enabled_by_hand && !profile.is_loopback())?;
     let (title, name) = (channel.facts().title, &profile.name);
-    let message = format!("{title} has to be enabled for the account of `{name}`; else all these messages are refused");
+    let message =
+        format!("{title} must be enabled for the account of `{name}`, or the gateway rejects all of these messages");
     let place = campaign.places.of_key(&format!("channels[{index}].{channel}"));
-    Some(Finding::new(&RULE, message).help("ask your account manager, and try it with `--limit 1` first").at(place))
+    let help = "ask your account manager whether it is enabled, and try `run --limit 1` first";
+    Some(Finding::new(&RULE, message).help(help).at(place))
 }

@@ -1,10 +1,11 @@
-//! The arguments of what is done about a run after it was sent.
+//! The arguments of `resolve` and `retry`, which decide about messages of a run.
 
 use std::path::PathBuf;
 
-use super::ProgressForm;
 use clap::{Args, ValueEnum};
 
+use super::ProgressForm;
+use super::run::CONFIRMATION;
 use crate::domain::RowSet;
 use crate::ledger::State;
 use crate::runs;
@@ -12,48 +13,50 @@ use crate::runs;
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("which").required(true).args(["all", "rows", "file"])))]
 pub(in crate::cli) struct ResolveArgs {
-    /// A run such as autumn-sale@3, or a campaign's name or file
+    /// Run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
-    /// All rows in doubt
+    /// Select all rows in doubt
     #[arg(long)]
     pub(in crate::cli) all: bool,
-    /// These rows, such as 3,7
-    #[arg(long)]
+    /// Select these rows, such as 3,7
+    #[arg(long, value_name = "ROWS")]
     pub(in crate::cli) rows: Option<RowSet>,
-    /// The rows of a CSV file or workbook with a column `id`, or `row` and `to`, such as a part of the results
+    /// Select the rows in this CSV file or workbook, such as an extract of the results
+    ///
+    /// The file needs a column `id`, or the columns `row` and `to`.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
-    /// What they count as
+    /// Choose what to do with the rows
     #[arg(long = "as", value_enum, value_name = "DECISION")]
     pub(in crate::cli) decision: Decision,
-    /// Why, for those who look at it later
+    /// Record a reason for the decision
     #[arg(long, value_name = "TEXT")]
     pub(in crate::cli) why: Option<String>,
-    /// Accept that people may get the message twice; N is the number of rows
+    /// Accept that the recipients of these N rows might get the message twice
     #[arg(long, value_name = "N")]
     pub(in crate::cli) i_accept_duplicates: Option<u64>,
 }
 
-/// What a person decides about rows in doubt.
+/// A decision about rows in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Decision {
-    /// They went out
+    /// The messages were sent
     Sent,
-    /// They did not; nothing is sent now
+    /// The messages were not sent; send nothing now
     NotSent,
-    /// They are to be sent again
+    /// Send the messages again
     SendAgain,
 }
 
-/// What is sent again, by the words of the results.
+/// The states whose messages can be sent again, by their names in the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum RetriedState {
-    /// The gateway refused them
+    /// The gateway rejected the message
     Rejected,
-    /// They did not go out
+    /// The message was not sent
     #[value(name = "not_sent", alias = "not-sent")]
     NotSent,
-    /// The gateway took them, and they did not arrive
+    /// The gateway accepted the message, but delivery failed
     Failed,
 }
 
@@ -90,12 +93,11 @@ impl Decision {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RetryArgs {
-    /// How progress is shown, on standard error
-    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
-    pub(in crate::cli) progress: ProgressForm,
-    /// A run such as autumn-sale@3, or a campaign's name or file
+    /// Run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
-    /// Only rows in this state, or in these behind commas; what failed to be delivered is sent again for `failed` alone
+    /// Send only messages in these states, such as rejected,failed
+    ///
+    /// Messages that could not be delivered are sent again only if you include `failed`.
     #[arg(
         long = "state",
         value_enum,
@@ -104,33 +106,26 @@ pub(in crate::cli) struct RetryArgs {
         default_value = "rejected,not_sent"
     )]
     pub(in crate::cli) states: Vec<RetriedState>,
-    /// Only rows with this text in their error
-    #[arg(long, value_name = "TEXT")]
-    pub(in crate::cli) error: Option<String>,
-    /// Send without asking
-    #[arg(short, long)]
-    pub(in crate::cli) yes: bool,
-    /// Do not stop because of rejected messages
+    /// Send only messages whose error contains this text; can be repeated
+    ///
+    /// The search ignores case.
+    #[arg(long = "error", value_name = "TEXT")]
+    pub(in crate::cli) errors: Vec<String>,
+    /// Continue even if many messages are rejected
     #[arg(long)]
     pub(in crate::cli) keep_going: bool,
-    /// Ask about rows in doubt once at the end, and do not stay to ask again
+    /// Ask the gateway about rows in doubt only once at the end, then exit
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,
-    /// Accept that N recipients might get a message twice, because the gateway did not confirm that their messages
-    /// failed, or because the ledger was restored from a backup
-    #[arg(long, value_name = "N")]
+    /// Choose how progress is shown on standard error
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(in crate::cli) progress: ProgressForm,
+    /// Send without asking
+    #[arg(short, long, help_heading = CONFIRMATION)]
+    pub(in crate::cli) yes: bool,
+    /// Accept that N recipients might get the message twice
+    ///
+    /// Required if the gateway did not confirm that the messages failed, or if the ledger was restored from a backup.
+    #[arg(long, value_name = "N", help_heading = CONFIRMATION)]
     pub(in crate::cli) i_accept_duplicates: Option<u64>,
-}
-
-#[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("message").required(true).args(["row", "to"])))]
-pub(in crate::cli) struct ShowArgs {
-    /// A run such as autumn-sale@3, or a campaign's name or file
-    pub(in crate::cli) run: String,
-    /// The row in the list; the header is 1
-    #[arg(long, value_name = "N")]
-    pub(in crate::cli) row: Option<u32>,
-    /// The number it went to, with its country's code
-    #[arg(long, value_name = "PHONE")]
-    pub(in crate::cli) to: Option<String>,
 }

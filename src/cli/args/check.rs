@@ -12,35 +12,44 @@ pub(in crate::cli) struct CheckArgs {
     /// Campaign files
     #[arg(required = true, id = "campaigns", value_name = "FILE")]
     pub(in crate::cli) files: Vec<PathBuf>,
-    /// Fetch a list that is no file, by the program, address, query or run that the campaign names; only of a campaign file
-    /// that you trust
-    #[arg(long)]
-    pub(in crate::cli) fetch: bool,
-    /// Ask the gateway too: whether it takes the key, knows the sender names, and has enough money
+    #[command(flatten)]
+    pub(in crate::cli) list: FetchOption,
+    /// Check with the gateway that it accepts the key and sender names, and that the balance is sufficient
     #[arg(long)]
     pub(in crate::cli) online: bool,
-    /// Check for this gateway instead of the campaign's
+    /// Check the campaign for this gateway instead of its own
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
-    /// Take warnings for errors
+    /// Treat warnings as errors
     #[arg(long)]
     pub(in crate::cli) strict: bool,
-    /// How findings are printed: for people, as one JSON object, as commands of a GitHub workflow, as a SARIF log
-    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
+    /// Choose how findings are printed
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub(in crate::cli) format: Option<Format>,
-    /// Print every value in force and where it comes from, as YAML, and look at no list
+    /// Print all settings in effect and their origin as YAML, without reading the list
     #[arg(long, conflicts_with_all = ["online", "format", "strict"])]
     pub(in crate::cli) show_settings: bool,
 }
 
-/// How `check` prints what it found.
+/// The permission to fetch a list that is not a file.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct FetchOption {
+    /// Fetch the list if it comes from a program, URL, query or earlier run
+    ///
+    /// Use it only with a campaign file that you trust: the file decides which programs are started and which hosts are
+    /// contacted.
+    #[arg(long)]
+    pub(in crate::cli) fetch: bool,
+}
+
+/// How `check` prints findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Format {
-    /// For people
+    /// Human-readable text
     Text,
-    /// One object, as --json
+    /// One JSON object, as --json prints it
     Json,
-    /// Commands of a GitHub workflow, which mark the lines
+    /// Annotations of a GitHub workflow
     Github,
     /// A SARIF 2.1.0 log
     Sarif,
@@ -48,28 +57,41 @@ pub(in crate::cli) enum Format {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExplainArgs {
-    /// A rule such as empty-cell, as it stands in a finding [default: all are listed]
+    /// Rule that a finding shows in brackets, such as empty-cell [default: list all rules]
     pub(in crate::cli) rule: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PreviewArgs {
-    /// The campaign file
+    /// Campaign file
     #[arg(id = "campaign", value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
-    /// Fetch a list that is no file, by the program, address, query or run that the campaign names; only of a campaign file
-    /// that you trust
-    #[arg(long)]
-    pub(in crate::cli) fetch: bool,
-    /// Rows as a spreadsheet numbers them, such as 2-6,60 [default: the first three; with --html 20; with --json all]
-    #[arg(long)]
-    pub(in crate::cli) rows: Option<RowSet>,
-    /// Show it as it goes through this gateway instead of the campaign's
+    #[command(flatten)]
+    pub(in crate::cli) which: PreviewedRows,
+    #[command(flatten)]
+    pub(in crate::cli) list: FetchOption,
+    /// Preview the campaign for this gateway instead of its own
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
-    /// Write a page to this file that shows the messages as phones do
+    /// Write the previews to this HTML file, as they look on a phone
     #[arg(id = PAGE_FILE, long = "html", value_name = "FILE", help_heading = PAGE)]
     pub(in crate::cli) html: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) page: PageArgs,
+}
+
+/// The rows that `preview` shows.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PreviewedRows {
+    /// Show the first N messages that would be sent (for specific rows, use --rows)
+    ///
+    /// Without --first and --rows, the first rows are shown, including those without a message: 3 rows, 20 with --html,
+    /// all with --json.
+    #[arg(long, value_name = "N", conflicts_with = "rows", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(in crate::cli) first: Option<u32>,
+    /// Show these rows, such as 2-6,60 (for the first N messages, use --first)
+    ///
+    /// Rows are numbered as in a spreadsheet: the header is row 1.
+    #[arg(long, value_name = "ROWS")]
+    pub(in crate::cli) rows: Option<RowSet>,
 }

@@ -1,19 +1,28 @@
-//! An example of each command, as its help shows it.
+//! Examples in the help of each command.
 
 use clap::{Arg, Command, CommandFactory as _};
 
-use super::Arguments;
+use super::groups::{with_groups, with_help_options};
 use super::page::with_page_options;
+use super::{Arguments, STYLES};
 
-/// What stands behind `campaign`: the command, then its arguments.
+/// The last line of the help of the program.
+const MORE: &str = "\n\nRun `campaign COMMAND --help` for the options and examples of a command.";
+
+/// Each command, and the arguments of one of its examples.
 pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("", "init autumn-sale --from clients.csv"),
+    ("", "check autumn-sale.yaml"),
+    ("", "run autumn-sale.yaml"),
+    ("", "run autumn-sale.yaml --gateway production"),
+    ("", "status"),
     ("init", "autumn-sale --from clients.csv"),
     ("check", "autumn-sale.yaml"),
     ("check", "autumn-sale.yaml --online --gateway production"),
     ("check", "autumn-sale.yaml --show-settings"),
     ("check", "autumn-sale.yaml welcome.yaml --strict --format sarif > campaigns.sarif"),
     ("explain", "empty-cell"),
+    ("preview", "autumn-sale.yaml --first 5"),
     ("preview", "autumn-sale.yaml --rows 2-6,60"),
     ("preview", "autumn-sale.yaml --html preview.html --open"),
     ("test", "autumn-sale.yaml --to +380501234567 --gateway production"),
@@ -35,6 +44,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("status", "autumn-sale --watch"),
     ("results", "autumn-sale --out results.csv"),
     ("results", "autumn-sale@3 --state rejected,in_doubt --out -"),
+    ("results", "autumn-sale --channel viber --state read --out readers.csv"),
     ("report", "autumn-sale --out report.html"),
     ("replies", "autumn-sale --out replies.csv"),
     ("replies", "autumn-sale --review"),
@@ -43,9 +53,12 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("reconcile", "autumn-sale --all"),
     ("resolve", "autumn-sale --rows 3,7 --as sent --why 'both called back'"),
     ("resolve", "autumn-sale --file decided.csv --as not-sent --i-accept-duplicates 2"),
+    ("retry", "autumn-sale"),
     ("retry", "autumn-sale --error 'No route'"),
+    ("retry", "autumn-sale --state failed"),
     ("show", "autumn-sale --row 7"),
     ("show", "autumn-sale --to 380501234567"),
+    ("show", "autumn-sale --state rejected --error 'No route'"),
     ("gateway", "add production --for autumn-sale.yaml"),
     ("gateway add", "production --for autumn-sale.yaml"),
     ("gateway add", "production --base-url https://gateway.example --rate 10/s --key-env CAMPAIGN_API_KEY"),
@@ -72,6 +85,7 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
     ("suppress export", "> stop-list.csv"),
     ("suppress list", ""),
     ("find", "+380501234567"),
+    ("find", "+380501234567 --state failed"),
     ("find", "0501234567 --region UA --json > person.json"),
     ("forget", "+380501234567"),
     ("forget", "0501234567 --region UA --yes --json"),
@@ -123,16 +137,16 @@ pub(in crate::cli) fn command_without_environment() -> Command {
 }
 
 fn built(command: Command) -> Command {
-    let mut command = with_page_options(command);
+    let mut command = with_help_options(with_page_options(command));
     command.build();
-    with_examples(command, "")
+    with_groups(with_examples(command, ""))
 }
 
 fn with_examples(mut command: Command, path: &str) -> Command {
     let own: String = EXAMPLES.iter().filter(|(of, _)| *of == path).map(|(of, rest)| line(of, rest)).collect();
     if !own.is_empty() {
-        let heading = if own.lines().count() == 1 { "Example" } else { "Examples" };
-        command = command.after_help(format!("{heading}:\n{}", own.trim_end()));
+        let (header, more) = (STYLES.get_header(), if path.is_empty() { MORE } else { "" });
+        command = command.after_help(format!("{header}Examples:{header:#}\n{}{more}", own.trim_end()));
     }
     let below: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
     below.into_iter().fold(command, |command, name| {
@@ -141,9 +155,23 @@ fn with_examples(mut command: Command, path: &str) -> Command {
     })
 }
 
+/// The most characters of a line of an example, so that 80 columns hold it with its indent and a backslash.
+const WIDTH: usize = 76;
+
+/// An example as it is pasted into a shell: a long one is continued in the next line before an option or a `>`.
 fn line(command: &str, rest: &str) -> String {
     let words = ["campaign", command, rest].into_iter().filter(|word| !word.is_empty());
-    format!("  {}\n", words.collect::<Vec<_>>().join(" "))
+    let text = words.collect::<Vec<_>>().join(" ").replace(" --", "\n--").replace(" > ", "\n> ");
+    let (mut lines, mut width) = (String::from(" "), 0);
+    for part in text.split('\n') {
+        if width + part.len() >= WIDTH {
+            lines += " \\\n     ";
+            width = 4;
+        }
+        lines += &format!(" {part}");
+        width += part.len() + 1;
+    }
+    lines + "\n"
 }
 
 #[cfg(test)]
@@ -182,6 +210,38 @@ mod tests {
     }
 
     #[test]
+    fn long_examples_are_continued_with_a_backslash() {
+        assert_eq!(line("run", "autumn-sale.yaml --yes"), "  campaign run autumn-sale.yaml --yes\n");
+        let long =
+            line("gateway add", "production --base-url https://gateway.example --rate 10/s --key-env CAMPAIGN_API_KEY");
+        let (first, second) = long.trim_end().split_once(" \\\n").expect("two lines");
+        assert_eq!(first, "  campaign gateway add production --base-url https://gateway.example");
+        assert_eq!(second, "      --rate 10/s --key-env CAMPAIGN_API_KEY");
+    }
+
+    #[test]
+    fn help_lines_are_short_and_end_without_a_full_stop() {
+        let mut pending = vec![command()];
+        while let Some(command) = pending.pop() {
+            let name = command.get_name().to_owned();
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(about.starts_with(char::is_uppercase) && about.chars().count() <= 75, "{name}: {about}");
+            let mut lines = vec![about];
+            for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
+                lines.push(option.get_help().map(ToString::to_string).unwrap_or_default());
+                for value in option.get_value_names().unwrap_or_default() {
+                    assert!(!value.contains(char::is_lowercase), "{name}: {value}");
+                }
+            }
+            for line in lines {
+                assert!(line.starts_with(char::is_uppercase) && !line.ends_with('.'), "{name}: {line}");
+                assert!(line.chars().count() <= 125, "{name}: {line}");
+            }
+            pending.extend(command.get_subcommands().filter(|below| below.get_name() != "help").cloned());
+        }
+    }
+
+    #[test]
     fn a_command_shows_its_own_options_first() {
         for path in paths(&Arguments::command(), "") {
             let mut shown = command();
@@ -189,8 +249,8 @@ mod tests {
                 shown = shown.find_subcommand(name).unwrap().clone();
             }
             let help = shown.render_long_help().to_string();
-            let global = help.find("Options of every command:").unwrap_or_else(|| panic!("{path}: {help}"));
-            let example = help.find("Example").unwrap_or_else(|| panic!("{path}: {help}"));
+            let global = help.find("Global options:").unwrap_or_else(|| panic!("{path}: {help}"));
+            let example = help.find("Examples:").unwrap_or_else(|| panic!("{path}: {help}"));
             assert!(global < example && !help[..global].contains("--state-dir"), "{path}: {help}");
             let own = shown.get_arguments().filter(|own| !own.is_global_set() && own.get_long().is_some());
             for own in own.filter_map(|own| own.get_long()).filter(|own| !["help", "version"].contains(own)) {

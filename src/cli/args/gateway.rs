@@ -1,17 +1,19 @@
-//! The arguments of what an account is asked, told and sent by hand.
+//! The arguments of `gateway` and `test`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use secrecy::SecretString;
 
+use super::check::FetchOption;
+
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum GatewayCommand {
-    /// Show how much money is left
+    /// Show the balance of the account
     Balance(GatewayOption),
     /// Show the sender names and whether they are verified
     Senders(GatewayOption),
-    /// Show what became of messages
+    /// Show the delivery status of messages
     Status(MessageArgs),
     /// List, create or delete SMS templates
     #[command(subcommand)]
@@ -19,123 +21,128 @@ pub(in crate::cli) enum GatewayCommand {
     /// List, create or delete Viber templates
     #[command(subcommand)]
     ViberTemplates(ViberTemplatesCommand),
-    /// Add a gateway: its addresses, key and rate, tried before they are written
+    /// Add a gateway profile: URLs, API key and rate
+    ///
+    /// The key is tested with the gateway before the profile is saved.
     Add(AddArgs),
-    /// Print the secret address for the gateway's settings, where it tells of messages without an address of their own
+    /// Print the secret webhook URL to enter in the gateway's settings
     Hook(HookArgs),
-    /// Accept that a profile's host has changed
+    /// Accept that the host of a profile has changed
     Trust {
-        /// The profile's name
+        /// Name of the profile
         #[arg(id = "trusted", value_name = "NAME")]
         name: String,
     },
-    /// Look a number up: whether it is valid, and whose it is; costs money, the subscriber notices nothing
+    /// Look up a number's validity and operator; costs money
+    ///
+    /// The subscriber does not notice the lookup.
     Lookup(SingleArgs),
-    /// Call a phone from a number whose last four digits are a one-time code, and print the code; costs money
+    /// Call a phone with a one-time code, and print the code; costs money
+    ///
+    /// The last four digits of the calling number are the code.
     Otp(SingleArgs),
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct HookArgs {
-    /// The profile's name
+    /// Name of the profile
     #[arg(id = "hooked", value_name = "NAME")]
     pub(in crate::cli) name: String,
-    /// Ask at the public address whether it leads to `campaign serve`; nothing is changed by it
+    /// Test whether the public URL reaches `campaign serve`
     #[arg(long)]
     pub(in crate::cli) test: bool,
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AddArgs {
-    /// The profile's name, such as production
+    /// Name of the profile, such as production
     pub(in crate::cli) name: String,
-    /// The address of its synchronous endpoint, without the path [default: asked for]
+    /// URL of the synchronous endpoint, without the path [default: ask]
     #[arg(long, value_name = "URL")]
     pub(in crate::cli) base_url: Option<String>,
-    /// The address of its asynchronous endpoint, if it has one
+    /// URL of the asynchronous endpoint, if the gateway has one
     #[arg(long, value_name = "URL")]
     pub(in crate::cli) async_url: Option<String>,
-    /// The environment variable with the API key
+    /// Environment variable with the API key
     #[arg(long, value_name = "VAR", conflicts_with = "key_file")]
     pub(in crate::cli) key_env: Option<String>,
-    /// The file of the API key; where there is none, it gets the key that is typed or stands on standard input
-    /// [default: secrets/NAME.key beside the profiles]
+    /// File with the API key [default: secrets/NAME.key next to the profiles]
+    ///
+    /// If the file does not exist, it is created with the key that you type or pass on standard input.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) key_file: Option<PathBuf>,
-    /// The account's allowance, such as 10/s or 600/min [default: asked for; on this machine none]
-    #[arg(long)]
+    /// Rate limit of the account, such as 10/s or 600/min [default: ask; none for a loopback gateway]
+    #[arg(long, value_name = "RATE")]
     pub(in crate::cli) rate: Option<String>,
-    /// The campaign to go on with: the profile is written where it is looked for
+    /// Save the profile where this campaign finds it, and suggest the next command for the campaign
     #[arg(long = "for", value_name = "FILE")]
     pub(in crate::cli) campaign: Option<PathBuf>,
-    /// Write it without asking the gateway whether it takes the key
+    /// Save the profile without testing the key with the gateway
     #[arg(long)]
     pub(in crate::cli) offline: bool,
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SingleArgs {
-    /// The number: international, or national with --region
+    /// Phone number in international format, or in national format with --region
     pub(in crate::cli) phone: SecretString,
-    /// The profile to ask through, or `sandbox` [default: the only profile there is]
+    /// Gateway profile to use, or `sandbox` [default: the only profile]
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
-    /// The country of a national number, such as UA
-    #[arg(long, value_name = "ISO")]
+    /// Country of a national number, such as UA
+    #[arg(long, value_name = "COUNTRY")]
     pub(in crate::cli) region: Option<String>,
-    /// Do it without asking
+    /// Proceed without asking
     #[arg(short, long)]
     pub(in crate::cli) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TestArgs {
-    /// The campaign file
+    /// Campaign file
     #[arg(id = "campaign", value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
-    /// The number that gets it, international or of the campaign's `region`; several if it is said several times
+    /// Send to this number, in international format or that of the campaign's `region`; can be repeated
     #[arg(long, value_name = "PHONE", required = true)]
     pub(in crate::cli) to: Vec<SecretString>,
-    /// The row of the list whose message it is [default: the first that would be sent]
+    /// Send the message for this row of the list [default: the first row that would get a message]
     #[arg(long, value_name = "N")]
     pub(in crate::cli) row: Option<u32>,
-    /// Fetch a list that is no file, by the program, address, query or run that the campaign names; only of a campaign file
-    /// that you trust
-    #[arg(long)]
-    pub(in crate::cli) fetch: bool,
+    #[command(flatten)]
+    pub(in crate::cli) list: FetchOption,
     /// Send through this gateway instead of the campaign's own
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
-    /// Send it even while the window of the campaign or the gateway is closed
+    /// Send outside the sending window of the campaign or gateway
     #[arg(long)]
     pub(in crate::cli) outside_window: bool,
-    /// Do it without asking
+    /// Proceed without asking
     #[arg(short, long)]
     pub(in crate::cli) yes: bool,
 }
 
-/// The account that a command is about.
+/// The gateway profile whose account a command is about.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct GatewayOption {
-    /// The gateway's profile [default: the only one of gateways.yaml]
+    /// Gateway profile to use [default: the only profile]
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
 }
 
-/// A yes that is given beforehand.
+/// The confirmation that is given beforehand.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct YesOption {
-    /// Do it without asking
+    /// Proceed without asking
     #[arg(short, long)]
     pub(in crate::cli) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MessageArgs {
-    /// Identifiers of messages: `id` in the results, or `msg_id` with --msg-id
+    /// Message identifiers: `id` in the results, or `msg_id` with --msg-id
     #[arg(required = true, value_name = "ID")]
     pub(in crate::cli) ids: Vec<String>,
-    /// The identifiers are the gateway's
+    /// Look up messages by the gateway's identifiers
     #[arg(long)]
     pub(in crate::cli) msg_id: bool,
     #[command(flatten)]
@@ -144,11 +151,11 @@ pub(in crate::cli) struct MessageArgs {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum SmsTemplatesCommand {
-    /// Show the SMS templates
+    /// List the SMS templates
     List(GatewayOption),
     /// Create an SMS template
     Create {
-        /// Its name
+        /// Name of the template
         name: String,
         #[command(flatten)]
         text: TextArgs,
@@ -159,7 +166,7 @@ pub(in crate::cli) enum SmsTemplatesCommand {
     },
     /// Delete an SMS template
     Delete {
-        /// Its number in the list
+        /// Identifier of the template, as `list` shows it
         id: u64,
         #[command(flatten)]
         agreed: YesOption,
@@ -170,12 +177,12 @@ pub(in crate::cli) enum SmsTemplatesCommand {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ViberTemplatesCommand {
-    /// Show the Viber templates
+    /// List the Viber templates
     List(GatewayOption),
-    /// Create a Viber template, which the gateway then looks over
+    /// Create a Viber template; the gateway reviews it afterwards
     Create {
-        /// The sender name that it is for
-        #[arg(long)]
+        /// Sender name that uses the template
+        #[arg(long, value_name = "SENDER")]
         signature: String,
         #[command(flatten)]
         text: TextArgs,
@@ -186,10 +193,10 @@ pub(in crate::cli) enum ViberTemplatesCommand {
     },
     /// Delete a Viber template
     Delete {
-        /// Its number in the list
+        /// Identifier of the template, as `list` shows it
         id: u64,
-        /// Its text, which the gateway wants as well [default: the text in the list]
-        #[arg(long)]
+        /// Text of the template, which the gateway also requires [default: the text that `list` shows]
+        #[arg(long, value_name = "TEXT")]
         text: Option<String>,
         #[command(flatten)]
         agreed: YesOption,
@@ -202,10 +209,10 @@ pub(in crate::cli) enum ViberTemplatesCommand {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(in crate::cli) struct TextArgs {
-    /// The text
-    #[arg(long)]
+    /// Text of the template
+    #[arg(long, value_name = "TEXT")]
     pub(in crate::cli) text: Option<String>,
-    /// The file with the text; its last line break is dropped
+    /// File with the text; the final line break is removed
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
 }

@@ -8,26 +8,34 @@ use super::LedgerUrl;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum LedgerCommand {
-    /// Look at everything in the ledger: each record, each copy, each index; changes nothing
+    /// Check all records, list copies and indexes; change nothing
     Check,
-    /// Move it from the file in the state folder to a database that several machines share, with all runs; the file stays and
-    /// sends nothing any more
+    /// Move the ledger to a database that several machines can share
+    ///
+    /// All runs move with it. The file in the state folder is kept, but can no longer be used to send.
     Copy {
-        /// The database, such as postgres://user@host/database, which has no ledger yet; its password belongs into PGPASSWORD
+        /// URL of a database without a ledger, such as postgres://user@host/database
+        ///
+        /// Keep the password in PGPASSWORD or ~/.pgpass.
         #[arg(long, value_name = "URL")]
         to: LedgerUrl,
     },
-    /// Make a backup in a new folder, whoever sends meanwhile: the ledger, and what its runs are sent from
+    /// Back up the ledger and the copies of its runs to a new folder
+    ///
+    /// Runs can continue sending in the meantime.
     Backup {
-        /// The folder, which is new or empty
+        /// New or empty folder
         dir: PathBuf,
     },
-    /// Put a backup back; rows that may have been sent since it was made are in doubt, and schedules are paused
+    /// Restore a backup
+    ///
+    /// Rows that might have been sent since the backup become in doubt, and schedules are paused.
     Restore {
-        /// The folder of the backup
+        /// Folder of the backup
         dir: PathBuf,
     },
-    /// Bring the tables of a database that machines share to this version, once all of them have it; earlier versions are
-    /// refused from then on
+    /// Upgrade the tables of a shared database to this version
+    ///
+    /// Install this version on all machines first: after the upgrade, the database refuses earlier versions.
     Upgrade,
 }

@@ -1,4 +1,4 @@
-//! The value of `--ledger`, which may hold a password: nothing shows it.
+//! The value of `--ledger`. It might contain a password, so it is never shown.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -6,18 +6,17 @@ use std::str::FromStr;
 
 use crate::ledger::PostgresAddress;
 
-/// What was given as the address of a shared ledger; whether it is one is found out where it is used, so that no parser
-/// repeats it.
+/// The URL of a shared ledger as it was typed. It is parsed where it is used, so that no parser of arguments repeats it.
 #[derive(Clone)]
 pub(in crate::cli) struct LedgerUrl(String);
 
 impl LedgerUrl {
-    /// As it may be repeated, without its password; nothing where it is no address.
+    /// The URL without its password, for commands that are suggested. `None` if it is not a URL.
     pub(in crate::cli) fn repeatable(&self) -> Option<String> {
         Some(PostgresAddress::parse(self.given()?).ok()?.repeatable().to_owned())
     }
 
-    /// The address; nothing where the variable is empty.
+    /// The URL. `None` if the variable is empty.
     pub(in crate::cli) fn given(&self) -> Option<&str> {
         Some(self.0.as_str()).filter(|url| !url.is_empty())
     }

@@ -9,24 +9,24 @@ use super::plan::time;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct OutcomeArgs {
-    /// A run such as autumn-sale@3, or a campaign's name or file
+    /// Run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
-    /// Purchases or other actions of people: a list (CSV or a workbook) with their numbers and the times
+    /// CSV file or workbook of purchases or other actions, with phone numbers and times
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
-    /// The column of that file with the times
+    /// Column with the times
     #[arg(long, value_name = "COLUMN")]
     pub(in crate::cli) at: String,
-    /// How long after the message it counts
-    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = time)]
+    /// Count actions within this time after the message
+    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = time)]
     pub(in crate::cli) within: SignedDuration,
-    /// The column with the amounts
+    /// Column with the amounts
     #[arg(long, value_name = "COLUMN")]
     pub(in crate::cli) amount: Option<String>,
-    /// The column with the numbers [default: found by what stands in it]
+    /// Column with the phone numbers [default: detected from its cells]
     #[arg(long, value_name = "COLUMN")]
     pub(in crate::cli) phone: Option<String>,
-    /// The country of national numbers, such as UA [default: the campaign's]
+    /// Country of national numbers, such as UA [default: the campaign's `region`]
     #[arg(long, value_name = "COUNTRY")]
     pub(in crate::cli) region: Option<String>,
 }

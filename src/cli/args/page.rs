@@ -5,20 +5,20 @@ use clap::{Arg, Args, Command, ValueEnum};
 use crate::web::words::Language;
 
 /// The heading of the options of a page.
-pub(in crate::cli) const PAGE: &str = "A page for a browser";
-/// How clap calls the option that names the file of a page, whatever a command calls it.
+pub(in crate::cli) const PAGE: &str = "HTML page";
+/// The identifier of the option that names the file of a page, for all commands.
 pub(in crate::cli) const PAGE_FILE: &str = "page_file";
 
 /// How a page is written.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PageArgs {
-    /// Open the page
+    /// Open the page in a browser
     #[arg(long, help_heading = PAGE)]
     pub(in crate::cli) open: bool,
-    /// Show whole numbers in it instead of their last digits
+    /// Show full phone numbers instead of only their last digits
     #[arg(long, help_heading = PAGE)]
     pub(in crate::cli) unmasked: bool,
-    /// Its language [default: that of the system, if it is one of these, else en]
+    /// Language of the page [default: the system's language if it is one of these, otherwise en]
     #[arg(long, value_enum, value_name = "LANGUAGE", help_heading = PAGE)]
     pub(in crate::cli) lang: Option<LanguageName>,
 }

@@ -1,50 +1,63 @@
-//! The arguments of the commands about people.
+//! The arguments of `find`, `forget` and `purge`.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use jiff::SignedDuration;
 use secrecy::SecretString;
 
+use super::SelectionArgs;
 use crate::manifest::Seconds;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ForgetArgs {
-    /// The number: international, or national with --region
+    /// Phone number in international format, or in the national format of --region
     pub(in crate::cli) phone: SecretString,
-    /// The country of national numbers, such as UA
-    #[arg(long, value_name = "ISO")]
-    pub(in crate::cli) region: Option<String>,
-    /// Forget it without asking
+    #[command(flatten)]
+    pub(in crate::cli) region: RegionOption,
+    /// Erase without asking
     #[arg(short, long)]
     pub(in crate::cli) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PurgeArgs {
-    /// Runs of which nothing was sent or done for so long, such as 400d
-    #[arg(long, value_name = "TIME", value_parser = age)]
+    /// Purge runs without any activity for this long, such as 400d
+    #[arg(long, value_name = "AGE", value_parser = age)]
     pub(in crate::cli) older_than: SignedDuration,
-    /// Purge them without asking
+    /// Purge without asking
     #[arg(short, long)]
     pub(in crate::cli) yes: bool,
 }
 
-/// For how long what becomes of messages is followed at least, so that receipts may come.
+/// The age at which receipts for a run are no longer expected.
 const FOLLOWED: SignedDuration = SignedDuration::from_hours(4 * 24);
 
 /// An age such as 400d.
 fn age(text: &str) -> Result<SignedDuration, String> {
-    let seconds = text.parse::<Seconds>().map_err(|_| "write it like `400d`".to_owned())?;
+    let seconds = text.parse::<Seconds>().map_err(|_| "use a duration such as `400d`".to_owned())?;
     match SignedDuration::from_secs(seconds.0.into()) {
-        age if age < FOLLOWED => Err("it must be 4d at least: until then receipts may come".to_owned()),
+        age if age < FOLLOWED => Err("it must be at least 4d, because receipts can still arrive until then".to_owned()),
         age => Ok(age),
     }
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("number").required(true).args(["phone", "to"])))]
 pub(in crate::cli) struct FindArgs {
-    /// The number: international, or national with --region
-    pub(in crate::cli) phone: SecretString,
-    /// The country of national numbers, such as UA
-    #[arg(long, value_name = "ISO")]
+    /// Phone number in international format, or in the national format of --region
+    pub(in crate::cli) phone: Option<SecretString>,
+    #[command(flatten)]
+    pub(in crate::cli) region: RegionOption,
+    #[command(flatten)]
+    pub(in crate::cli) selection: SelectionArgs,
+}
+
+/// The country of a number that is typed.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RegionOption {
+    /// Country of a national number, such as UA [default: the `region` of your campaigns, if they have one]
+    ///
+    /// The default is taken from the campaign files in this folder and those of runs in the ledger, if all of them have the same
+    /// `region`.
+    #[arg(long, value_name = "COUNTRY")]
     pub(in crate::cli) region: Option<String>,
 }

@@ -8,9 +8,9 @@ use super::page::{PAGE, PAGE_FILE, PageArgs};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ReportArgs {
-    /// A run such as autumn-sale@3, or a campaign's name or file
+    /// Run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
-    /// The file to write: a single printable page that works offline [default: NAME.report.html beside the results]
+    /// Write the page to this file [default: NAME.report.html next to the results]
     #[arg(id = PAGE_FILE, long = "out", value_name = "FILE", help_heading = PAGE)]
     pub(in crate::cli) out: Option<PathBuf>,
     #[command(flatten)]

@@ -7,25 +7,25 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SandboxArgs {
-    /// The address to listen on; port 0 picks a free one
+    /// Listen on this address; port 0 selects a free one
     #[arg(long, default_value = "127.0.0.1:8025", value_name = "ADDRESS")]
     pub(in crate::cli) listen: SocketAddr,
-    /// The API key that it accepts [default on this machine's own addresses: sandbox]
-    #[arg(long)]
+    /// Accept this API key [default: sandbox; required if other machines can connect]
+    #[arg(long, value_name = "KEY")]
     pub(in crate::cli) key: Option<String>,
-    /// Play this scenario: accounts, prices, lags and faults
+    /// Use this scenario, which defines accounts, prices, delays and faults
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) scenario: Option<PathBuf>,
-    /// Write all that happens to this file, as JSON lines
+    /// Log every event to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) journal: Option<PathBuf>,
-    /// Tell this address of statuses that no hook keeps, as the API settings of the first account would
+    /// Send statuses of messages without a `hook` to this URL, as if it were set in the first account's API settings
     #[arg(long, value_name = "URL")]
     pub(in crate::cli) notify: Option<String>,
-    /// Send webhooks to any host, and not only to this machine
+    /// Send webhooks to any host, not only to this machine
     #[arg(long)]
     pub(in crate::cli) any_hook: bool,
-    /// Print what it assumes where the gateway's contract is silent
+    /// Print the sandbox's assumptions about what the gateway's contract does not define, and exit
     #[arg(long)]
     pub(in crate::cli) assumptions: bool,
 }

@@ -1,4 +1,4 @@
-//! The arguments of what runs by itself.
+//! The arguments of `schedule`.
 
 use std::path::PathBuf;
 
@@ -6,47 +6,50 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ScheduleCommand {
-    /// Arm a campaign with a schedule: it runs by itself from now on, while `campaign serve` does
+    /// Activate the schedule of a campaign
+    ///
+    /// From then on, `campaign serve` runs the campaign without asking, whenever it is due.
     Add(ArmArgs),
-    /// Show what is armed, and when it is due
+    /// List the active schedules and their next occurrences
     List,
-    /// Show when a campaign with a schedule is due next
+    /// Show the next occurrences of a campaign file's schedule
     Next(NextArgs),
-    /// Have nothing of a schedule fire until it is resumed
+    /// Pause a schedule until you resume it
     Pause(ScheduleName),
-    /// Have a schedule fire again
+    /// Resume a paused schedule
     Resume(ScheduleName),
-    /// Forget a schedule
+    /// Deactivate and remove a schedule
     Remove(ScheduleName),
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ArmArgs {
-    /// The campaign file
+    /// Campaign file
     #[arg(id = "campaign", value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
-    /// Arm it without asking
+    /// Activate without asking
     #[arg(short, long)]
     pub(in crate::cli) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ScheduleName {
-    /// The campaign's name
+    /// Name of the campaign
     #[arg(id = "schedule", value_name = "NAME")]
     pub(in crate::cli) name: String,
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct NextArgs {
-    /// The campaign file
+    /// Campaign file
     #[arg(id = "campaign", value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
-    /// How many times to show
+    /// Show N occurrences
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(in crate::cli) count: u32,
-    /// The moment after which they are looked for: 2026-12-01, `2026-12-01 10:00` on the campaign's clocks, or with an offset
-    /// [default: now]
+    /// Show occurrences after this time [default: now]
+    ///
+    /// Write 2026-12-01 or `2026-12-01 10:00`, in the campaign's time zone, or a time with an offset.
     #[arg(long, value_name = "TIME")]
     pub(in crate::cli) from: Option<String>,
 }

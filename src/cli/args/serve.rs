@@ -14,41 +14,44 @@ use crate::web::is_name;
 pub(in crate::cli) struct ServeArgs {
     #[command(subcommand)]
     pub(in crate::cli) command: Option<ServeCommand>,
-    /// The address of its own door, for this machine and those who look after it; port 0 picks a free one
+    /// Serve the dashboard on this address; port 0 selects a free one
     #[arg(long, default_value = "127.0.0.1:8040", value_name = "ADDRESS")]
     pub(in crate::cli) listen: SocketAddr,
-    /// Campaign files, or folders of them: of what is armed only these run by themselves here, and their profiles count besides
-    /// those that runs were sent through
+    /// Campaign files, or folders with campaign files [default: all active schedules]
+    ///
+    /// If you name any, only their schedules fire here. The webhook endpoint accepts receipts for their gateway
+    /// profiles as well as for earlier runs.
     #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub(in crate::cli) campaigns: Vec<PathBuf>,
-    /// The address of the receipts' door, the only one that the world has to reach [default: 127.0.0.1:8041 where a
-    /// profile has `hook`]
+    /// Serve the webhook endpoint on this address [default: 127.0.0.1:8041 if a profile has `hook`]
+    ///
+    /// This is the only endpoint that must be reachable from the internet.
     #[arg(long, value_name = "ADDRESS")]
     pub(in crate::cli) hooks: Option<SocketAddr>,
-    /// A network of proxies before the receipts' door, whose word about who sends is believed
+    /// Trust forwarded client addresses from proxies in this network; can be repeated
     #[arg(long, value_name = "CIDR")]
     pub(in crate::cli) trusted_proxy: Vec<IpNet>,
-    /// The address by which its own door is reached through a proxy, such as https://campaign.example.com
+    /// Public URL of the dashboard behind a proxy, such as https://campaign.example.com
     #[arg(long, value_name = "URL", value_parser = web_address)]
     pub(in crate::cli) pages_url: Option<Url>,
-    /// Tell runs as JSON at /api/runs, to who has the token in this file
+    /// Serve runs as JSON at /api/runs to clients with the token in this file
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) token_file: Option<PathBuf>,
-    /// Show /metrics on a door of its own at this address, and not on the own door
+    /// Serve /metrics on this address instead of the dashboard's
     #[arg(long, value_name = "ADDRESS")]
     pub(in crate::cli) metrics: Option<SocketAddr>,
 }
 
-/// What is done about who may look at the pages of a server on this machine.
+/// Commands about the people who can sign in to the dashboard.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ServeCommand {
-    /// Make a link that lets somebody in to the pages, once
+    /// Create a sign-in link for the dashboard, which works once
     Link(LinkArgs),
-    /// Show who may look at the pages
+    /// List the people who can sign in to the dashboard
     List,
-    /// Show somebody out: their links and sessions are over at once
+    /// Revoke all links and sessions of a person at once
     Revoke {
-        /// The name that their link was for
+        /// Name of the person for whom the link was created
         #[arg(value_name = "NAME")]
         name: String,
     },
@@ -56,21 +59,21 @@ pub(in crate::cli) enum ServeCommand {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LinkArgs {
-    /// Whom it is for: what they decide is recorded under this name
+    /// Name of the person, recorded with each of their decisions
     #[arg(long = "for", value_name = "NAME", value_parser = person)]
     pub(in crate::cli) name: String,
-    /// Let them stop runs, decide about rows in doubt, pause schedules and opt numbers out of marketing; else they look only
+    /// Allow decisions: stop runs, resolve rows in doubt, pause schedules, add opt-outs [default: view only]
     #[arg(long)]
     pub(in crate::cli) decide: bool,
 }
 
 /// A name of a person.
 fn person(text: &str) -> Result<String, &'static str> {
-    is_name(text).then(|| text.to_owned()).ok_or("a name is 1 to 64 signs on one line")
+    is_name(text).then(|| text.to_owned()).ok_or("a name must have 1 to 64 characters on one line")
 }
 
-/// An address that a browser can go to.
+/// A URL that a browser can open.
 fn web_address(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    url.ok_or("it has to be an address such as https://campaign.example.com")
+    url.ok_or("it must be a URL such as https://campaign.example.com")
 }

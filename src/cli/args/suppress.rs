@@ -7,21 +7,23 @@ use secrecy::SecretString;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum SuppressCommand {
-    /// Put a number on the list: it gets no marketing any more
+    /// Add a number to the list, so that it receives no more marketing messages
     Add(NumberArgs),
-    /// Remove a number from the list, or undo the import of a file
+    /// Remove a number from the list, or undo an import
     Remove(RemoveArgs),
-    /// Add all numbers in a file; shows the changes and asks first. If any row is invalid, nothing is imported
+    /// Add all numbers in a file
+    ///
+    /// Shows the changes and asks first. If any row is invalid, nothing is imported.
     Import(ImportArgs),
-    /// Print the list as CSV, which can be imported
+    /// Print the list as CSV, in a form that `import` reads
     Export(ListedArgs),
-    /// Show who is on the list
+    /// List the numbers with scope, reason, source and time
     List(ListedArgs),
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct NumberArgs {
-    /// The number: international, or national with --region
+    /// Phone number in international format, or in the national format of --region
     pub(in crate::cli) phone: SecretString,
     #[command(flatten)]
     pub(in crate::cli) terms: TermsArgs,
@@ -29,12 +31,14 @@ pub(in crate::cli) struct NumberArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RemoveArgs {
-    /// The number: international, or national with --region
+    /// Phone number in international format, or in the national format of --region
     #[arg(required_unless_present = "source", conflicts_with = "source")]
     pub(in crate::cli) phone: Option<SecretString>,
-    /// Undo an import: remove what it added, by its file or by the source that the list shows. Opt-outs that were on the list
-    /// before, replies and numbers that were added by hand stay
-    #[arg(long, value_name = "FILE")]
+    /// Undo all imports of this file, or the single import with this source
+    ///
+    /// `suppress list` shows the sources. Opt-outs from replies, opt-outs added by hand and those older than the import
+    /// are kept.
+    #[arg(long, value_name = "SOURCE")]
     pub(in crate::cli) source: Option<String>,
     /// Remove without asking
     #[arg(short, long)]
@@ -45,8 +49,8 @@ pub(in crate::cli) struct RemoveArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ImportArgs {
-    /// A list (CSV or a workbook) with a column of numbers; an export also has scope, reason, source, at and gateways
-    #[arg(id = "list", value_name = "CSV")]
+    /// CSV file or workbook with a column of phone numbers, or an export of the list
+    #[arg(id = "list", value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
     /// Import without asking
     #[arg(short, long)]
@@ -57,20 +61,22 @@ pub(in crate::cli) struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TermsArgs {
-    /// Only this campaign [default: everything]
+    /// Limit the opt-out to this campaign [default: all campaigns]
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) campaign: Option<String>,
-    /// Why, in your words
+    /// Record this reason
     #[arg(long, value_name = "TEXT")]
     pub(in crate::cli) reason: Option<String>,
-    /// The country of national numbers, such as UA
-    #[arg(long, value_name = "ISO")]
+    /// Country of national numbers, such as UA [default: the `region` of the campaign]
+    ///
+    /// Without --campaign, the default is the `region` that all campaigns in this folder and in the ledger share.
+    #[arg(long, value_name = "COUNTRY")]
     pub(in crate::cli) region: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ListedArgs {
-    /// Only who opted out of this campaign alone
+    /// List only opt-outs limited to this campaign
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) campaign: Option<String>,
 }

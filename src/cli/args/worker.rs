@@ -6,7 +6,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WorkerArgs {
-    /// Show /metrics at this address
+    /// Serve /metrics on this address
     #[arg(long, value_name = "ADDRESS")]
     pub(in crate::cli) metrics: Option<SocketAddr>,
 }

@@ -1,8 +1,10 @@
 //! `campaign check`: everything that can be known before sending.
 
+mod report;
 mod settings;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
@@ -10,20 +12,21 @@ use serde_json::Value;
 
 use super::args::{CheckArgs, Format};
 use super::context::Context;
-use super::events::money;
 use super::exit;
 use super::failure::Failure;
 use super::run::variants;
 use super::suggested;
+use super::text::{Line, Text};
 use crate::check::Survey;
 use crate::check::online::Cost;
-use crate::check::rules::{NEVER_SENDS, ONLINE_UNKNOWN};
+use crate::check::rules::ONLINE_UNKNOWN;
 use crate::domain::Amount;
-use crate::finding::{Finding, Rule, findings_json, github, one_line, rules, sarif};
+use crate::finding::{Finding, findings_json, github, rules, sarif};
+use crate::gateway::Balance;
 use crate::ledger::StateCounts;
 use crate::manifest::Destination;
-use crate::report::{Forecast, cost_words, counts_json, counts_line, plural};
-use crate::runs::{CheckedCampaign, Inputs, ListSurvey, OnlineAnswer, OwnFiles, ask_online, check_campaign};
+use crate::report::{Forecast, counts_json};
+use crate::runs::{CheckedCampaign, Inputs, ListSurvey, OnlineAnswer, OwnFiles, Sample, ask_online, check_campaign};
 
 pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
     if args.show_settings {
@@ -35,63 +38,52 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     };
     let mut findings: Vec<(&Path, Finding)> = Vec::new();
     let (mut rows, mut parts, mut counts) = (0, 0, StateCounts::default());
-    let (mut text, mut figures, mut costing) = (String::new(), Vec::new(), Vec::new());
+    let (mut text, mut figures, mut costing) = (Text::new(), Vec::new(), Vec::new());
     let mut campaigns = Vec::new();
+    let waiting = context.output.waiting("Reading the list…");
+    // A person at a terminal reads the warnings in the report; elsewhere all findings go to standard error.
+    let columns = context.output.columns().filter(|_| !context.output.quiet);
     for file in &args.files {
-        let name = file.display();
+        if !text.is_empty() {
+            text.blank();
+        }
         match one(context, &args, file).await {
-            Ok(FileCheck { findings: found, list, cost, currency, divided, forecast, online }) => {
-                let survey = &list.survey;
-                let fine = !found.iter().any(Finding::is_error);
-                let found = strictly(found);
+            Ok(mut checked) => {
+                let fails = checked.findings.iter().any(Finding::is_error);
+                checked.findings = strictly(checked.findings);
+                let survey = &checked.list.survey;
                 rows += survey.recipients;
                 parts += survey.parts;
                 survey.counts().iter().for_each(|(state, count)| counts.add(state, count));
-                let is = |rule: &Rule| found.iter().any(|finding| finding.rule == rule);
-                let in_the_way = is(&rules::RESULTS_OVERWRITE);
-                let verdict = match found.iter().any(Finding::is_error) {
-                    true if in_the_way => "its results have no place",
-                    true if is(&rules::RUN_REFUSED) => "`run` would refuse it",
-                    true if is(&NEVER_SENDS) || is(&rules::UNTIL) => "it can never send",
-                    true if fine => "warnings, which `--strict` refuses",
-                    true => "the gateway says no",
-                    false => "fine",
-                };
-                let (rows, how) = (plural(survey.recipients, "row"), counts_line(&survey.counts()));
-                let parts = plural(survey.parts, "part");
-                let costs = cost.as_ref().map(|cost| format!(" · {}", cost_words(cost, currency.as_deref())));
-                let costs = costs.unwrap_or_default();
-                costing.push((cost, currency));
-                text += &format!("{name}: {verdict} · {rows}: {how} · {parts}{costs}\n");
-                text += &forecast.lines().iter().map(|line| format!("  {line}\n")).collect::<String>();
-                let mut told = forecast.json();
-                told["file"] = name.to_string().into();
+                text.extend(report::of(file, &checked, !fails, columns));
+                let mut told = checked.forecast.json();
+                told["file"] = file.display().to_string().into();
                 campaigns.push(told);
-                text += &divided.map(|line| format!("  {}\n", one_line(&line))).unwrap_or_default();
-                if let Some(online) = online {
-                    text += &online.money.map(|money| format!("  {}\n", one_line(&money))).unwrap_or_default();
-                    figures.push(online.figures);
-                }
-                findings.extend(found.into_iter().map(|finding| (file.as_path(), finding)));
+                costing.push((checked.cost, checked.currency));
+                figures.extend(checked.online.map(|online| online.figures));
+                findings.extend(checked.findings.into_iter().map(|finding| (file.as_path(), finding)));
             }
             Err(failure) => {
                 let failure = failure.explain(&context.output.options);
                 if failure.exit != exit::WRONG {
                     return Err(Failure::Explained(failure));
                 }
-                text += &format!("{name}: {}\n", one_line(&failure.message.replace("; nothing was sent", "")));
-                let alone = failure.findings.is_empty();
-                findings.extend(strictly(failure.findings).into_iter().map(|finding| (file.as_path(), finding)));
-                if alone {
-                    findings.push((file, Finding::new(&rules::CHECK, failure.message)));
+                let mut found = strictly(failure.findings);
+                if found.is_empty() {
+                    let mut finding = Finding::new(&rules::CHECK, failure.message);
+                    finding.help = failure.help;
+                    found.push(finding);
                 }
+                text.push(report::header(file, &found, false));
+                findings.extend(found.into_iter().map(|finding| (file.as_path(), finding)));
             }
         }
     }
+    drop(waiting);
     let code = if findings.iter().any(|(_, finding)| finding.is_error()) { exit::WRONG } else { exit::FINE };
     match args.format {
         Some(Format::Github) => {
-            context.output.result(&github(&findings));
+            context.output.unwrapped(&github(&findings));
             return Ok(code);
         }
         Some(Format::Sarif) => {
@@ -117,20 +109,24 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
         });
         return Ok(code);
     }
-    context.output.findings(&findings);
+    let is_apart = |finding: &Finding| columns.is_none() || finding.is_error();
+    context.output.findings(&findings.into_iter().filter(is_apart).collect::<Vec<_>>());
     if code == exit::FINE
         && let [file] = args.files.as_slice()
     {
         let preview = format!("preview {}", suggested::file(file));
-        text += &format!("next: {}\n", context.output.command(suggested::through(preview, args.gateway.as_deref())));
+        text.blank();
+        text.push(Line::next(context.output.command(suggested::through(preview, args.gateway.as_deref()))));
     }
-    context.output.done(&text, code);
+    context.output.done(text, code);
     Ok(code)
 }
 
 /// What the gateway says of the money for a campaign: for people, for programs.
 struct Online {
-    money: Option<String>,
+    balance: Option<Balance>,
+    /// What the messages cost.
+    cost: Cost,
     figures: Figures,
 }
 
@@ -153,7 +149,7 @@ impl Online {
                 Cost::Unknown(_) => None,
             },
         };
-        Self { money: balance.as_ref().map(|balance| money(balance, cost)), figures }
+        Self { balance: balance.clone(), cost: cost.clone(), figures }
     }
 }
 
@@ -189,10 +185,14 @@ struct FileCheck {
     cost: Option<Cost>,
     /// The currency of those.
     currency: Option<String>,
-    /// How many people get each variant, where there are some.
-    divided: Option<String>,
+    /// How many recipients get each variant, if there are variants.
+    variants: Option<String>,
     /// What it would do.
     forecast: Forecast,
+    /// Some of its messages.
+    samples: Vec<Sample>,
+    /// The campaign.
+    inputs: Arc<Inputs>,
     /// What the gateway says of the money, where it was asked.
     online: Option<Online>,
 }
@@ -200,18 +200,19 @@ struct FileCheck {
 async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileCheck, Failure> {
     let inputs = context.load(file, args.gateway.as_deref())?;
     let ledger = context.existing_ledger().await?;
-    let inputs = context.listed(inputs, args.fetch, ledger.as_deref()).await?;
+    let inputs = context.listed(inputs, args.list.fetch, ledger.as_deref()).await?;
     let (state, profiles, now) = (context.state()?, context.profiles(), Timestamp::now());
     let files = OwnFiles { state: &state, profiles: &profiles };
-    let explain = |refused| context.output.explain(refused).message;
-    let checked = check_campaign(&inputs, ledger.as_deref(), files, (&context.observer, now), explain).await?;
-    let CheckedCampaign { mut findings, list, cost, currency } = checked;
+    let mut checked = check_campaign(&inputs, ledger.as_deref(), files, (&context.observer, now)).await?;
+    context.output.add_hint(&mut checked);
+    let CheckedCampaign { mut findings, list, cost, currency, .. } = checked;
     let online = if args.online { Some(online(context, &inputs, &list.survey, &mut findings).await?) } else { None };
     let rows = list.survey.planned_rows();
-    let divided = variants(&inputs.campaign.brief, &list.survey, &rows);
+    let variants = variants(&inputs.campaign.brief, &list.survey, &rows);
+    let samples = if context.output.json { Vec::new() } else { list.samples(&inputs, &rows).unwrap_or_default() };
     let due = inputs.campaign.due_after(now);
     let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), (&list.survey, &rows), due);
-    Ok(FileCheck { findings, list, cost, currency, divided, forecast, online })
+    Ok(FileCheck { findings, list, cost, currency, variants, forecast, samples, inputs, online })
 }
 
 /// What several campaigns cost together; nothing where the cost of one is not known, or is in another currency.
@@ -233,9 +234,9 @@ async fn online(
     findings: &mut Vec<Finding>,
 ) -> Result<Online, Failure> {
     let Destination::Live(profile) = &inputs.destination else {
-        let finding = Finding::new(&ONLINE_UNKNOWN, "the built-in sandbox has no account to ask");
-        findings.push(finding.help("name the gateway that the campaign is for: `--online --gateway NAME`"));
-        return Ok(Online { money: None, figures: Figures::default() });
+        let finding = Finding::new(&ONLINE_UNKNOWN, "the built-in sandbox has no account to check");
+        findings.push(finding.help("specify the campaign's gateway: `--online --gateway NAME`"));
+        return Ok(Online { balance: None, cost: Cost::Unknown(Vec::new()), figures: Figures::default() });
     };
     let cost = Cost::of(profile, &inputs.campaign.brief, &survey.by_size, &survey.planned_rows());
     let adapters = context.adapters(context.asking_ledger().await?)?;

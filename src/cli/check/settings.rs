@@ -32,7 +32,7 @@ pub(super) fn show(context: &Context, files: &[PathBuf], gateway: Option<&str>) 
         several => several.iter().map(|(file, found)| (file.as_str().into(), mapping(found).into())).collect(),
     };
     // Maps of texts and of what was read from YAML are always YAML again.
-    context.output.result(&serde_yaml::to_string(&whole).unwrap_or_default());
+    context.output.unwrapped(&serde_yaml::to_string(&whole).unwrap_or_default());
     Ok(exit::FINE)
 }
 
@@ -55,7 +55,7 @@ fn from(origin: &Origin) -> String {
             format!("{}:{}:{}", place.source.path().display(), place.line(), place.column())
         }
         Origin::Default => "default".to_owned(),
-        Origin::Follows(what) => format!("default: follows from {what}"),
+        Origin::Follows(what) => format!("default, derived from {what}"),
         Origin::Profile(name) => format!("profile {name}"),
         Origin::CommandLine => "command line".to_owned(),
     }

@@ -1,4 +1,4 @@
-//! `campaign gateway add`: asks for a gateway's addresses, key and rate, tries them, and writes its profile.
+//! `campaign gateway add`: asks for the addresses, the key and the rate of a gateway, tests them, and writes its profile.
 
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf, absolute};
@@ -6,19 +6,21 @@ use std::path::{Path, PathBuf, absolute};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
+use super::live_campaign::{self, LiveCampaign};
 use crate::cli::args::AddArgs;
-use crate::cli::consent::typed;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
+use crate::cli::output::Output;
+use crate::cli::question::typed;
 use crate::cli::suggested::file;
+use crate::cli::text::{Line, Span, Text, caution, copied, plain, strong};
 use crate::draft::{KeyFile, ProfileDraft};
-use crate::finding::one_line;
 use crate::gateway::{Balance, FailureCause, InquiryFailure, Sender};
 use crate::manifest::{Address, KeySource, NewProfile, Rate, is_slug};
 use crate::runs::{Error, NewAccount, add_gateway, blocking};
 
-/// What is offered where nobody knows the account's allowance; slow, and never wrong.
+/// The default rate: slow, and within the limit of any account.
 const RATE: &str = "10/s";
 /// The most bytes of a key.
 const LONGEST: u64 = 4096;
@@ -26,7 +28,7 @@ const LONGEST: u64 = 4096;
 pub(super) async fn add(context: &Context, args: AddArgs) -> Result<u8, Failure> {
     let place = context.profiles().place(args.campaign.as_deref());
     refuse_name(context, &args.name, &place)?;
-    let questions = Questions { can_ask: context.output.can_ask() };
+    let questions = Questions { output: &context.output, can_ask: context.output.can_ask() };
     let base_url = questions.base_url(args.base_url).await?;
     let async_url = questions.async_url(args.async_url).await?;
     let local = base_url.is_loopback() && async_url.as_ref().is_none_or(Address::is_loopback);
@@ -34,46 +36,62 @@ pub(super) async fn add(context: &Context, args: AddArgs) -> Result<u8, Failure>
     let key = Key::of(&args.name, args.key_env, args.key_file, &place)?;
     let new = NewProfile { name: args.name, base_url, async_url, api_key: key.written.clone(), rate };
     let draft = ProfileDraft::of(&place, &new)?;
-    let new_key = match &key.new_file {
-        Some(path) => Some(KeyFile::write(path, &questions.key().await?)?),
-        None => None,
+    let account = loop {
+        let new_key = match &key.new_file {
+            Some(path) => Some(KeyFile::write(path, &questions.key().await?)?),
+            None => None,
+        };
+        let adapters = context.adapters(context.ledger().await?)?;
+        let waiting = context.output.waiting("Asking the gateway…");
+        let added = add_gateway(&adapters, &draft, !args.offline).await;
+        drop(waiting);
+        match added {
+            Ok(account) => {
+                if let Some(file) = new_key {
+                    file.keep();
+                }
+                break account;
+            }
+            // The other answers stay. The file of the wrong key is removed.
+            Err(Error::Unanswered { failure, .. })
+                if failure.cause == FailureCause::KeyRefused && new_key.is_some() && questions.can_ask =>
+            {
+                context.output.say(Line::failure([plain(failure.reason)]));
+            }
+            Err(error) => return Err(refused(context, error)),
+        }
     };
-    let adapters = context.adapters(context.ledger().await?)?;
-    let told = add_gateway(&adapters, &draft, !args.offline).await.map_err(|error| refused(context, error))?;
-    if let Some(file) = new_key {
-        file.keep();
-    }
-    tell(context, (&new, &place), &key, told, args.campaign.as_deref());
+    let campaign = live_campaign::offer(context, args.campaign.as_deref(), &new.name).await?;
+    tell(context, (&new, &place), &key, account, campaign);
     Ok(exit::FINE)
 }
 
-/// Why nothing was written, and what to do where it was the gateway that said no.
+/// Why nothing was written, and what to do if the gateway refused.
 fn refused(context: &Context, error: Error) -> Failure {
-    let help = match &error {
-        Error::Unanswered { failure, .. } if failure.cause == FailureCause::KeyRefused => {
-            let wrong =
-                format!("{}; nothing was written. Try again with the key that the gateway shows you", failure.reason);
-            return Failure::new(exit::KEY, format!("{wrong}, or write it all the same with `--offline`"));
-        }
-        Error::Unanswered { .. } => "; nothing was written: `--offline` writes it all the same",
-        _ => "; nothing was written",
-    };
-    let mut refused = context.output.explain(error);
-    refused.message += help;
+    const OFFLINE: &str = "or add the profile without testing the key: `--offline`";
+    let mut refused = context.output.explain(&error);
+    if let Error::Unanswered { failure, .. } = &error {
+        refused.message.clone_from(&failure.reason);
+        refused.help = Some(match failure.cause {
+            FailureCause::KeyRefused => format!("try again with the key from your provider, {OFFLINE}"),
+            _ => format!("try again later, {OFFLINE}"),
+        });
+    }
+    refused.message += "; nothing was written";
     Failure::Explained(refused)
 }
 
-/// Refuses what cannot be a profile's name, and one that is there, before anything is asked.
+/// Refuses an invalid or existing profile name before the first question.
 fn refuse_name(context: &Context, name: &str, place: &Path) -> Result<(), Failure> {
     if !is_slug(name) {
-        let help = "use 1 to 64 of a-z, 0-9 and `-`, such as `production`";
-        return Err(Failure::wrong(format!("`{name}` cannot be a profile's name; {help}")));
+        let help = "use 1 to 64 characters from a-z, 0-9 and `-`, such as `production`";
+        return Err(Failure::wrong(format!("`{name}` is not a valid profile name; {help}")));
     }
     let is_there = || Ok::<_, Failure>(context.profiles().load(Some(place))?.names().any(|there| there == name));
     if place.exists() && is_there()? {
         let there = place.display();
         return Err(Failure::wrong(format!(
-            "`{there}` has a profile `{name}` already; change it there, or choose another name"
+            "`{there}` already has a profile named `{name}`; change it there, or choose another name"
         )));
     }
     Ok(())
@@ -81,9 +99,9 @@ fn refuse_name(context: &Context, name: &str, place: &Path) -> Result<(), Failur
 
 /// Where the key of the new profile is.
 struct Key {
-    /// As the profile says it.
+    /// The source in the profile.
     written: KeySource,
-    /// The file that it is still to be written to.
+    /// The file to create.
     new_file: Option<PathBuf>,
 }
 
@@ -102,29 +120,31 @@ impl Key {
         Ok(Self { written, new_file: Some(path).filter(|path| !path.exists()) })
     }
 
-    /// Where it stays, in words.
-    fn told(&self) -> String {
+    /// Where the key is, in words.
+    fn describe(&self) -> String {
         match (&self.written, &self.new_file) {
-            (KeySource::Env(name), _) => format!("the key is read from ${name} each time"),
-            (KeySource::File(_), Some(path)) => format!("the key is in {}, which only you can read", file(path)),
-            (KeySource::File(path), None) => format!("the key stays in {}", path.display()),
+            (KeySource::Env(name), _) => format!("read from ${name} each time"),
+            (KeySource::File(_), Some(path)) => format!("{}, which only you can read", file(path)),
+            (KeySource::File(path), None) => format!("{} (unchanged)", path.display()),
         }
     }
 }
 
-/// Questions to the person at the terminal; what stands in the arguments is not asked.
-struct Questions {
+/// Questions to the person at the terminal. An option is an answer.
+struct Questions<'o> {
+    output: &'o Output,
     can_ask: bool,
 }
 
-impl Questions {
+impl Questions<'_> {
     async fn base_url(&self, given: Option<String>) -> Result<Address, Failure> {
-        let question = "the gateway's address, such as https://gateway.example: ";
+        let question = "URL of the gateway, such as https://gateway.example: ";
         self.answer(("--base-url URL", given), question, address).await
     }
 
     async fn async_url(&self, given: Option<String>) -> Result<Option<Address>, Failure> {
-        let question = "its address for `endpoint: async`, if it has another (Enter: none): ";
+        let question = "Wait for each of the gateway's responses (sync), or let the gateway queue messages (async)? \
+                        Async needs the second URL that your provider gave you.\nURL for async, or press Enter for sync: ";
         let given = given.or_else(|| (!self.can_ask).then(String::new));
         self.answer(("--async-url URL", given), question, |text| {
             Some(text).filter(|text| !text.is_empty()).map(address).transpose()
@@ -136,23 +156,26 @@ impl Questions {
         if local && given.is_none() {
             return Ok(None);
         }
-        let question = format!("how many messages your account may send, such as 10/s or 600/min (Enter: {RATE}): ");
+        let question = format!(
+            "How many messages does your provider allow per second or minute, such as 10/s or 600/min?\n\
+             Limit, or press Enter for {RATE}: "
+        );
         let rate = |text: &str| match text.parse() {
             _ if text.is_empty() => Ok(RATE.to_owned()),
             Ok(Rate::Unlimited) if !local => Err("`unlimited` is only for a gateway on this machine".to_owned()),
             Ok(_) => Ok(text.to_owned()),
-            Err(_) => Err(format!("`{text}` is no rate; write it like `10/s` or `600/min`")),
+            Err(_) => Err(format!("`{text}` is not a valid rate; use a value such as `10/s` or `600/min`")),
         };
         self.answer(("--rate 10/s", given), &question, rate).await.map(Some)
     }
 
-    /// The key: typed without showing it, or the first line of standard input.
+    /// The key: typed without an echo, or the first line of standard input.
     async fn key(&self) -> Result<SecretString, Failure> {
         let can_ask = self.can_ask;
         let read = blocking(move || match can_ask {
             true => {
                 let terminal = console::Term::stderr();
-                let _ = terminal.write_str("the API key (it is not shown): ");
+                let _ = terminal.write_str("API key (hidden while you type), or press Enter to cancel: ");
                 terminal.read_secure_line()
             }
             false if std::io::stdin().is_terminal() => Ok(String::new()),
@@ -161,16 +184,19 @@ impl Questions {
                 std::io::stdin().lock().take(LONGEST).read_line(&mut line).map(|_| line)
             }
         });
-        let key = read.await?.map_err(|error| Failure::wrong(format!("the key cannot be read: {error}")))?;
+        let key = read.await?.map_err(|error| Failure::wrong(format!("cannot read the key: {error}")))?;
         let key = SecretString::from(key.trim().to_owned());
+        if key.expose_secret().is_empty() && can_ask {
+            return Err(Failure::wrong("Cancelled. Nothing was written."));
+        }
         if key.expose_secret().is_empty() {
-            let help = "say `--key-env VAR` or `--key-file FILE`, type it, or put it on standard input";
-            return Err(Failure::wrong(format!("there is no key; {help}")));
+            let help = "add `--key-env VAR` or `--key-file FILE`, type it, or pass it on standard input";
+            return Err(Failure::wrong("the key is missing").with_help(help));
         }
         Ok(key)
     }
 
-    /// What was given, or what is typed once it can be used.
+    /// The value of the option, or the first valid answer.
     async fn answer<T>(
         &self,
         (option, given): (&str, Option<String>),
@@ -181,17 +207,19 @@ impl Questions {
             return read(given.trim()).map_err(|problem| Failure::wrong(format!("`{option}`: {problem}")));
         }
         if !self.can_ask {
-            return Err(Failure::wrong(format!("there is no terminal to ask on; say `{option}`")));
+            return Err(Failure::wrong("cannot ask without a terminal").with_help(format!("add `{option}`")));
         }
-        let mut prompt = question.to_owned();
+        // Only the last line is a prompt.
+        let (explanation, prompt) = question.rsplit_once('\n').unwrap_or(("", question));
+        self.output.say(explanation);
         loop {
-            let line = typed(prompt).await?;
+            let line = typed(prompt.to_owned()).await?;
             if line.is_empty() {
-                return Err(Failure::wrong("nothing was written"));
+                return Err(Failure::wrong("Cancelled. Nothing was written."));
             }
             match read(line.trim()) {
                 Ok(answer) => return Ok(answer),
-                Err(problem) => prompt = format!("  {problem}\n{question}"),
+                Err(problem) => self.output.say(Line::failure([plain(problem)])),
             }
         }
     }
@@ -201,56 +229,71 @@ fn address(text: &str) -> Result<Address, String> {
     Address::parse(text).map_err(|(problem, help)| format!("{problem}; {help}"))
 }
 
-/// Tells what the account said, where everything stands and what comes next.
+/// Reports the account, the files and the next commands.
 fn tell(
     context: &Context,
     (new, place): (&NewProfile, &Path),
     key: &Key,
-    told: Option<NewAccount>,
-    campaign: Option<&Path>,
+    account: Option<NewAccount>,
+    campaign: Option<LiveCampaign>,
 ) {
     let (name, output) = (&new.name, &context.output);
-    let next = output.command(match campaign {
-        Some(campaign) => format!("run {} --gateway {name}", file(campaign)),
-        None => format!("gateway senders --gateway {name}"),
+    let gateway = match &campaign {
+        Some(LiveCampaign { names_gateway: true, .. }) => String::new(),
+        _ => format!(" --gateway {name}"),
+    };
+    let next = output.command(match &campaign {
+        Some(campaign) => format!("run {}{gateway}", file(&campaign.file)),
+        None => format!("gateway senders{gateway}"),
     });
     if output.json {
-        let balance = told.as_ref().and_then(|told| told.balance.as_ref().ok());
-        let senders = told.as_ref().and_then(|told| told.senders.as_ref().ok());
+        let balance = account.as_ref().and_then(|account| account.balance.as_ref().ok());
+        let senders = account.as_ref().and_then(|account| account.senders.as_ref().ok());
         let senders = senders.map(|senders| senders.iter().map(|sender| &sender.name).collect::<Vec<_>>());
         return output.object(&json!({
-            "gateway": name, "file": place, "asked": told.is_some(), "senders": senders,
+            "gateway": name, "file": place, "asked": account.is_some(), "senders": senders,
             "balance": balance.map(|balance| balance.amount.to_string()),
             "currency": balance.map(|balance| &balance.currency), "next": next, "exit": exit::FINE,
         }));
     }
-    let mut text = match &told {
-        None => format!("{name}: not asked whether it takes the key\n"),
+    let mut text = Text::new();
+    match &account {
+        None => text.push(Line::attention([strong(name.as_str()), plain(": added without testing the key")])),
         Some(NewAccount { balance, senders }) => {
-            format!("{name}: {} takes the key\n{}{}", new.base_url.host(), money(balance), names(senders))
+            let accepts = format!(": {} accepts the key", new.base_url.host());
+            text.push(Line::success([strong(name.as_str()), plain(accepts)]));
+            text.line(2, [plain("balance: "), money(balance)]);
+            text.line(2, [plain("sender names: "), names(senders)]);
         }
-    };
-    text += &format!("written to {}; {}\nnext: {next}\n", file(place), key.told());
-    output.result(&text);
+    }
+    text.line(2, [plain("profile: "), copied(file(place))]);
+    text.line(2, [plain("key: "), plain(key.describe())]);
+    if let Some(LiveCampaign { file: campaign, names_gateway }) = &campaign {
+        if *names_gateway {
+            text.line(2, [plain("campaign: "), copied(file(campaign)), plain(format!(" now has `gateway: {name}`"))]);
+        }
+        let test = output.command(format!("test {} --to NUMBER{gateway}", file(campaign)));
+        text.line(0, [plain("To see a message on your own phone first: "), copied(test)]);
+    }
+    text.push(Line::next(next));
+    output.result(text);
 }
 
-fn money(balance: &Result<Balance, InquiryFailure>) -> String {
+fn money(balance: &Result<Balance, InquiryFailure>) -> Span {
     match balance {
-        Ok(balance) => {
-            format!("  balance: {}\n", one_line(format!("{} {}", balance.amount, balance.currency).trim_end()))
-        }
-        Err(unanswered) => format!("  balance: not told ({})\n", one_line(&unanswered.reason)),
+        Ok(balance) => strong(format!("{} {}", balance.amount, balance.currency).trim_end()),
+        Err(unanswered) => caution(format!("unknown ({})", unanswered.reason)),
     }
 }
 
-fn names(senders: &Result<Vec<Sender>, InquiryFailure>) -> String {
+fn names(senders: &Result<Vec<Sender>, InquiryFailure>) -> Span {
     match senders {
-        Ok(senders) if senders.is_empty() => "  sender names: it lists none\n".to_owned(),
+        Ok(senders) if senders.is_empty() => plain("none"),
         Ok(senders) => {
             let names: Vec<String> =
                 senders.iter().map(|Sender { name, status }| format!("{name} ({status})")).collect();
-            format!("  sender names: {}\n", one_line(&names.join(", ")))
+            plain(names.join(", "))
         }
-        Err(unanswered) => format!("  sender names: not told ({})\n", one_line(&unanswered.reason)),
+        Err(unanswered) => caution(format!("unknown ({})", unanswered.reason)),
     }
 }

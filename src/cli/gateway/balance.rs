@@ -1,4 +1,4 @@
-//! `campaign gateway balance`: how much money is left.
+//! `campaign gateway balance`: the money of an account.
 
 use serde::Serialize;
 
@@ -7,8 +7,8 @@ use crate::cli::args::GatewayOption;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
+use crate::cli::text::{Line, plain, strong};
 use crate::domain::Amount;
-use crate::finding::one_line;
 use crate::gateway::AskBalance;
 
 /// What `--json` prints; the amount keeps the gateway's digits.
@@ -22,14 +22,16 @@ struct BalanceObject<'a> {
 
 pub(super) async fn balance(context: &Context, through: &GatewayOption) -> Result<u8, Failure> {
     let account = account(context, through).await?;
+    let waiting = context.output.waiting("Asking the gateway…");
     let balance = account.ask(&AskBalance).await?;
+    drop(waiting);
     let gateway = &account.profile.name;
     if context.output.json {
         let (amount, currency) = (balance.amount, balance.currency.as_str());
         context.output.object(&BalanceObject { gateway, amount, currency, exit: exit::FINE });
     } else {
-        let line = format!("{gateway}: {} {}", balance.amount, balance.currency);
-        context.output.result(&format!("{}\n", one_line(line.trim_end())));
+        let amount = format!("{} {}", balance.amount, balance.currency);
+        context.output.result(Line::new([plain(format!("{gateway}: ")), strong(amount.trim_end())]));
     }
     Ok(exit::FINE)
 }

@@ -1,4 +1,4 @@
-//! `campaign gateway hook`: the address for the account's settings at the gateway, and whether it leads here.
+//! `campaign gateway hook`: the webhook address for the settings of the account, and a test of it.
 
 use serde_json::json;
 
@@ -6,6 +6,7 @@ use crate::cli::args::HookArgs;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
+use crate::cli::text::{Line, Text, copied, plain, strong};
 use crate::gateway::{Hook, HookAnswer, ask_hook};
 use crate::runs::{has_other_secret, hook_of};
 
@@ -14,7 +15,7 @@ pub(super) async fn hook(context: &Context, args: &HookArgs) -> Result<u8, Failu
     let profile = context.profiles().named(name, None, &context.observer)?;
     let Some(hook) = hook_of(&profile)? else {
         return Err(Failure::wrong(format!(
-            "the profile `{name}` has no `hook`; add `hook: {{ public_url: …, secret: {{ env: NAME }} }}` to it"
+            "the profile `{name}` has no `hook`; add `hook: {{ public_url: …, secret: {{ env: NAME }} }}`"
         )));
     };
     if args.test {
@@ -24,14 +25,17 @@ pub(super) async fn hook(context: &Context, args: &HookArgs) -> Result<u8, Failu
     if context.output.json {
         context.output.object(&json!({ "gateway": name, "address": address, "exit": exit::FINE }));
     } else {
-        context.output.result(&format!(
-            "{address}\nenter it as the notification address in the gateway's settings, and show it to nobody else\n"
+        let mut text = Text::new();
+        text.push(Line::new([strong(address)]).whole());
+        text.push(Line::prose(
+            "Enter this as the notification address in the gateway's settings. It contains a secret: do not share it.",
         ));
+        context.output.result(text);
     }
     Ok(exit::FINE)
 }
 
-/// Asks at the public address who is there.
+/// Sends a test request to the public address.
 async fn test(context: &Context, name: &str, hook: &Hook) -> Result<u8, Failure> {
     let answer = ask_hook(hook, &format!("{:032x}", rand::random::<u128>())).await;
     if answer == HookAnswer::Ours {
@@ -40,7 +44,8 @@ async fn test(context: &Context, name: &str, hook: &Hook) -> Result<u8, Failure>
             let object = json!({ "gateway": name, "public_url": public, "reached": true, "exit": exit::FINE });
             context.output.object(&object);
         } else {
-            context.output.result(&format!("{public} leads to `campaign serve`, which knows the secret of `{name}`\n"));
+            let reached = format!(" reaches `campaign serve`, and the secret matches the profile `{name}`");
+            context.output.result(Line::success([copied(public.to_string()), plain(reached)]));
         }
         return Ok(exit::FINE);
     }
@@ -52,35 +57,45 @@ async fn test(context: &Context, name: &str, hook: &Hook) -> Result<u8, Failure>
     Err(Failure::new(code, format!("{}: {}", hook.public_url(), words(&answer, other_secret))))
 }
 
-/// Who is there, and what to do about it.
+/// What answered at the public address, and what to do about it.
 fn words(answer: &HookAnswer, other_secret: bool) -> String {
     match answer {
-        HookAnswer::Ours => "it leads to `campaign serve`".to_owned(),
+        HookAnswer::Ours => "it reaches `campaign serve`".to_owned(),
         HookAnswer::Somebody(_) if other_secret => {
-            "`campaign serve` has another secret than this profile; give both the same, or restart `serve` with the new one"
+            "`campaign serve` has a different secret than this profile; use the same secret in both, or restart `serve`"
                 .to_owned()
         }
-        HookAnswer::Somebody(404) => "the answer is 404: it is another server, or a proxy that does not pass `/n/` and `/h/` on to \
-                                      `campaign serve --hooks`, or `serve` has another secret"
-            .to_owned(),
-        HookAnswer::Somebody(429) => "the answer is 429: too much came from here with other codes; try again in a minute".to_owned(),
-        HookAnswer::Somebody(status @ 300..=399) => {
-            format!("the answer is {status}, which leads elsewhere, and the gateway need not follow; name in `public_url` where it leads")
+        HookAnswer::Somebody(404) => {
+            "the response was 404, from another server, a proxy that does not forward `/n/` and `/h/` to `campaign \
+             serve --hooks`, or a `serve` with a different secret"
+                .to_owned()
         }
+        HookAnswer::Somebody(429) => {
+            "the response was 429: too many requests with wrong codes from this machine; try again in a minute"
+                .to_owned()
+        }
+        HookAnswer::Somebody(status @ 300..=399) => format!(
+            "the response was {status}, a redirect that the gateway might not follow; set `public_url` to its target"
+        ),
         HookAnswer::Somebody(status @ (502..=504)) => format!(
-            "the answer is {status}: a proxy is there, and behind it nobody; start `campaign serve`, and have the proxy pass to its `--hooks`"
+            "the response was {status}, from a proxy without a server behind it; start `campaign serve` and forward \
+             requests to its `--hooks` address"
         ),
         HookAnswer::Somebody(status) => format!(
-            "the answer is {status}, and not that of `campaign serve`: another server is there, or something before it answers instead"
+            "the response was {status} and did not come from `campaign serve`; check which server or proxy responds there"
         ),
-        HookAnswer::NoName(cause) => format!("its name is not known ({cause}); correct `public_url`, or add the name where your domain is kept"),
+        HookAnswer::NoName(cause) => {
+            format!("unknown host name ({cause}); correct `public_url` or add the name to your DNS")
+        }
         HookAnswer::NoConnection(cause) => {
-            format!("nobody takes the connection ({cause}); start `campaign serve`, and the proxy before it, and open its port")
+            format!(
+                "connection refused ({cause}); start `campaign serve` and the proxy in front of it, and open the port"
+            )
         }
         HookAnswer::NoHandshake(cause) => format!(
-            "the TLS handshake failed ({cause}); its certificate has to be of this name, not expired, and of an authority that everybody trusts"
+            "the TLS handshake failed ({cause}); use a valid certificate for this name from a public certificate authority"
         ),
-        HookAnswer::Silence => "nobody answers within 10 seconds; a firewall may be in the way".to_owned(),
-        HookAnswer::Broken(cause) => format!("the connection broke ({cause}); look at the proxy's log"),
+        HookAnswer::Silence => "no response within 10 seconds; a firewall might be blocking the connection".to_owned(),
+        HookAnswer::Broken(cause) => format!("the connection was lost ({cause}); see the proxy's log"),
     }
 }

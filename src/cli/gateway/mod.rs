@@ -1,8 +1,9 @@
-//! `campaign gateway …`: what the account of a gateway has, and its templates. One file per command.
+//! `campaign gateway …`: the account of a gateway and its templates. One file per command.
 
 mod add;
 mod balance;
 mod hook;
+mod live_campaign;
 mod senders;
 mod show;
 mod single;
@@ -39,7 +40,7 @@ pub(super) async fn gateway(context: &Context, command: GatewayCommand) -> Resul
     }
 }
 
-/// The account that a command names. Nothing is asked yet.
+/// The account that a command names. The gateway is not asked yet.
 async fn account(context: &Context, through: &GatewayOption) -> Result<Account, Failure> {
     let profile = context.profiles().of_question(through.gateway.as_deref(), &context.observer)?;
     let adapters = context.adapters(context.ledger().await?)?;

@@ -1,17 +1,11 @@
-//! The gateway's words on a terminal: dates and identifiers.
+//! Dates and identifiers of the gateway on a terminal.
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-
+use crate::cli::clock;
 use crate::domain::MsgId;
 
-/// The gateway's time (ISO 8601 with offset) as this computer's clock shows it; another text as it is.
+/// A time of the gateway (ISO 8601 with offset) on the clock of this computer; another text as it is.
 pub(super) fn moment(text: Option<&str>) -> String {
-    let text = text.unwrap_or_default();
-    match text.parse::<Timestamp>() {
-        Ok(at) => at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string(),
-        Err(_) => text.to_owned(),
-    }
+    clock::shown(text.unwrap_or_default())
 }
 
 /// An identifier for people; empty when there is none.
@@ -24,9 +18,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_shown_with_its_offset_and_anything_else_as_it_is() {
+    fn time_is_shown_on_the_local_clock_and_other_text_as_it_is() {
         let shown = moment(Some("2026-11-21T10:00:00+02:00"));
-        assert!(shown.starts_with("2026-11-2") && shown.len() == "2026-11-21 10:00:00 +02:00".len(), "{shown}");
+        assert!(shown.starts_with("2026-11-2") && shown.len() == "2026-11-21 10:00:00".len(), "{shown}");
         for text in ["soon", "2026-11-21", ""] {
             assert_eq!(moment(Some(text)), text);
         }

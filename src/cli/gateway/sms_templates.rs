@@ -7,11 +7,11 @@ use crate::cli::args::{GatewayOption, SmsTemplatesCommand};
 use crate::cli::consent;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::text::{Span, dim, plain, strong};
 use crate::gateway::{CreateSmsTemplate, ListSmsTemplates, SmsTemplate};
 use crate::report::sms_template_json;
 
-const SMS: TemplateWords<SmsTemplate, 5> =
-    TemplateWords { name: "SMS", header: ["id", "name", "text", "count", "created"], row, object: sms_template_json };
+const SMS: TemplateWords<SmsTemplate> = TemplateWords { name: "SMS", record, object: sms_template_json };
 
 pub(super) async fn templates(context: &Context, command: SmsTemplatesCommand) -> Result<u8, Failure> {
     match command {
@@ -48,12 +48,14 @@ async fn create(
     Ok(SMS.tell_created(context, &account, &created, &line))
 }
 
-fn row(template: SmsTemplate) -> [String; 5] {
-    [
-        id(template.id.as_ref()),
-        template.name.unwrap_or_default(),
-        template.text.unwrap_or_default(),
-        template.count.unwrap_or_default(),
-        moment(template.created.as_deref()),
-    ]
+fn record(template: SmsTemplate) -> (Vec<Span>, String) {
+    let count = template.count.filter(|count| !count.is_empty()).map(|count| format!("count {count}"));
+    let created = template.created.as_deref().map(|created| format!("created {}", moment(Some(created))));
+    let facts = [
+        strong(id(template.id.as_ref())),
+        plain(template.name.unwrap_or_default()),
+        plain(count.unwrap_or_default()),
+        dim(created.unwrap_or_default()),
+    ];
+    (facts.to_vec(), template.text.unwrap_or_default())
 }

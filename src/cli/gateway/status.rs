@@ -1,4 +1,4 @@
-//! `campaign gateway status`: what the gateway knows of messages.
+//! `campaign gateway status`: the delivery status of messages at the gateway.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,18 @@ use crate::cli::args::MessageArgs;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
-use crate::cli::table::table;
+use crate::cli::table::{Cell, Table};
+use crate::cli::text::{Meaning, Span, bad, dim, plain, span, strong};
+use crate::domain::Arrival;
 use crate::gateway::{AskStatus, FailureCause, InquiryFailure, MessageRecord};
 use crate::report::message_json;
 
 pub(super) async fn status(context: &Context, args: &MessageArgs) -> Result<u8, Failure> {
     let asked = args.ids.iter().map(|id| question(id, args.msg_id)).collect::<Result<Vec<_>, _>>()?;
     let account = account(context, &args.through).await?;
+    let waiting = context.output.waiting("Asking the gateway…");
     let answers = account.ask_all(&asked).await?;
+    drop(waiting);
     let code = code(&answers);
     let answered = || asked.iter().zip(&answers);
     if context.output.json {
@@ -26,7 +30,8 @@ pub(super) async fn status(context: &Context, args: &MessageArgs) -> Result<u8, 
         }
         context.output.object(&object_of_all);
     } else {
-        context.output.result(&table(["id", "msg_id", "type", "status", "updated"], answered().map(row)));
+        let header = ["id", "msg_id", "type", "status", "updated"];
+        context.output.result(Table::new(header, answered().map(row)));
     }
     Ok(code)
 }
@@ -34,17 +39,15 @@ pub(super) async fn status(context: &Context, args: &MessageArgs) -> Result<u8, 
 /// The question about the message with this identifier, as a person typed it.
 fn question(typed: &str, is_gateways: bool) -> Result<AskStatus, Failure> {
     match is_gateways {
-        true => AskStatus::about_theirs(typed).ok_or_else(|| Failure::wrong("an empty text identifies no message")),
+        true => AskStatus::about_theirs(typed).ok_or_else(|| Failure::wrong("an empty identifier")),
         false => AskStatus::about_ours(typed).ok_or_else(|| {
-            Failure::wrong(format!(
-                "`{typed}` is no identifier of ours, which are numbers in the column `id` of the results; say \
-                 `--msg-id` if it is the gateway's"
-            ))
+            Failure::wrong(format!("`{typed}` is not a number from the `id` column of the results"))
+                .with_help("add `--msg-id` if it is the gateway's own identifier")
         }),
     }
 }
 
-/// The worst of the answers decides: one that is none, then a refusal.
+/// The exit code by the worst answer: a missing answer before a rejected one.
 fn code(answers: &[Result<MessageRecord, InquiryFailure>]) -> u8 {
     let failures: Vec<&InquiryFailure> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
     match failures.iter().all(|failed| failed.cause == FailureCause::Refused) {
@@ -54,16 +57,32 @@ fn code(answers: &[Result<MessageRecord, InquiryFailure>]) -> u8 {
     }
 }
 
-fn row((asked, answer): (&AskStatus, &Result<MessageRecord, InquiryFailure>)) -> [String; 5] {
+/// The status of a message, coloured by its meaning.
+fn status_span(record: &MessageRecord) -> Span {
+    let meaning = match record.status.arrival() {
+        Arrival::Delivered | Arrival::Read => Meaning::Good,
+        Arrival::Failed => Meaning::Bad,
+        Arrival::Pending => Meaning::Plain,
+    };
+    span(meaning, record.status.to_string())
+}
+
+fn row((asked, answer): (&AskStatus, &Result<MessageRecord, InquiryFailure>)) -> [Cell; 5] {
     let (ours, theirs) = (asked.ours(), asked.theirs());
     match answer {
         Ok(record) => [
-            id(record.id.as_ref().or(ours.as_ref())),
-            id(record.msg_id.as_ref().or(theirs.as_ref())),
-            record.channel.clone().unwrap_or_default(),
-            record.status.to_string(),
-            moment(record.updated.as_deref()),
+            strong(id(record.id.as_ref().or(ours.as_ref()))).into(),
+            id(record.msg_id.as_ref().or(theirs.as_ref())).into(),
+            record.channel.clone().unwrap_or_default().into(),
+            status_span(record).into(),
+            dim(moment(record.updated.as_deref())).into(),
         ],
-        Err(failed) => [id(ours.as_ref()), id(theirs.as_ref()), String::new(), failed.reason.clone(), String::new()],
+        Err(failed) => [
+            strong(id(ours.as_ref())).into(),
+            id(theirs.as_ref()).into(),
+            plain("").into(),
+            bad(failed.reason.as_str()).into(),
+            plain("").into(),
+        ],
     }
 }

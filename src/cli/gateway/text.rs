@@ -11,7 +11,7 @@ pub(super) fn text(args: &TextArgs) -> Result<String, Failure> {
         (None, Some(file)) => text_of(file).map_err(Failure::wrong)?,
         (None, None) => String::new(),
     };
-    if text.trim().is_empty() { Err(Failure::wrong("the text of the template is empty")) } else { Ok(text) }
+    if text.trim().is_empty() { Err(Failure::wrong("the template text is empty")) } else { Ok(text) }
 }
 
 #[cfg(test)]

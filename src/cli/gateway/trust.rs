@@ -1,10 +1,11 @@
 //! `campaign gateway trust`: accepts a profile's new host, and at a terminal a weaker `approval`.
 
-use crate::cli::consent::typed;
+use crate::cli::clock::minute;
 use crate::cli::context::Context;
 use crate::cli::exit;
-use crate::cli::failure::{Failure, at_host};
-use crate::runs::{WeakerRule, record_rule, weaker_rules};
+use crate::cli::failure::Failure;
+use crate::cli::question::{Answer, CANCELLED, Question};
+use crate::runs::{WeakerRule, host_place, record_rule, weaker_rules};
 
 pub(super) async fn trust(context: &Context, name: &str) -> Result<u8, Failure> {
     let profile = context.profiles().named(name, None, &context.observer)?;
@@ -20,7 +21,7 @@ pub(super) async fn trust(context: &Context, name: &str) -> Result<u8, Failure> 
     if context.output.json {
         context.output.object(&serde_json::json!({ "gateway": name, "host": host, "exit": exit::FINE }));
     } else {
-        context.output.result(&format!("`{name}` is trusted {}\n", at_host(&host)));
+        context.output.result(format!("`{name}` is trusted {}\n", host_place(&host)));
     }
     Ok(exit::FINE)
 }
@@ -35,18 +36,18 @@ async fn confirm(context: &Context, changes: &[WeakerRule]) -> Result<(), Failur
             "the account {}, and the profile now has {now}; nothing changed",
             needs.join(", the account ")
         ))
-        .with_help("restore `approval`, or accept the change at a terminal"));
+        .with_help("restore `approval`, or accept the change in a terminal"));
     }
-    let mut question = "The approval becomes weaker:\n".to_owned();
+    let mut question = Question::new("Accept a weaker approval?", Answer::Word("weaken"), "accept");
     for WeakerRule { account, known, by, at, .. } in changes {
-        question += &format!("  before: {known}, for the account `{account}`, recorded by {by} at {at:.0}\n");
+        let before = format!("{known}, for the account `{account}`, recorded by {by} at {}", minute(*at));
+        question.add("before", [before.into()]);
     }
     if let Some(WeakerRule { now, .. }) = changes.first() {
-        question += &format!("  now:    {now}\n");
+        question.add("now", [now.as_str().into()]);
     }
-    question += "Your name and the time are recorded. Type `weaken` to accept, or press Enter to cancel: ";
-    match typed(question).await?.trim() {
-        "weaken" => Ok(()),
-        _ => Err(Failure::wrong("cancelled; nothing changed")),
+    match question.note("Your name and the time are recorded.").ask(&context.output).await? {
+        true => Ok(()),
+        false => Err(Failure::wrong(format!("{CANCELLED}Nothing was changed."))),
     }
 }

@@ -7,11 +7,11 @@ use crate::cli::args::{GatewayOption, ViberTemplatesCommand};
 use crate::cli::consent;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::text::{Span, plain, strong};
 use crate::gateway::{CreateViberTemplate, ListViberTemplates, ViberTemplate};
 use crate::report::viber_template_json;
 
-const VIBER: TemplateWords<ViberTemplate, 4> =
-    TemplateWords { name: "Viber", header: ["id", "signature", "text", "status"], row, object: viber_template_json };
+const VIBER: TemplateWords<ViberTemplate> = TemplateWords { name: "Viber", record, object: viber_template_json };
 
 pub(super) async fn templates(context: &Context, command: ViberTemplatesCommand) -> Result<u8, Failure> {
     match command {
@@ -48,11 +48,11 @@ async fn create(
     Ok(VIBER.tell_created(context, &account, &created, &line))
 }
 
-fn row(template: ViberTemplate) -> [String; 4] {
-    [
-        id(template.id.as_ref()),
-        template.signature.unwrap_or_default(),
-        template.text.unwrap_or_default(),
-        template.status.unwrap_or_default(),
-    ]
+fn record(template: ViberTemplate) -> (Vec<Span>, String) {
+    let facts = [
+        strong(id(template.id.as_ref())),
+        plain(template.signature.unwrap_or_default()),
+        plain(template.status.unwrap_or_default()),
+    ];
+    (facts.to_vec(), template.text.unwrap_or_default())
 }

@@ -8,7 +8,7 @@ use crate::manifest::Brief;
 use crate::report::thousands;
 
 /// Who is left out and why, a line per reason.
-pub(in crate::cli) fn left_out(left_out: &LeftOut) -> Vec<String> {
+pub(super) fn left_out(left_out: &LeftOut) -> Vec<String> {
     let mut sets: Vec<_> = left_out.sets().filter(|(_, _, rows)| !rows.is_empty()).collect();
     sets.sort_by_key(|(_, _, rows)| std::cmp::Reverse(rows.len()));
     let shown = sets.iter().take(8).map(|(state, reason, rows)| {

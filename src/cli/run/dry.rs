@@ -1,4 +1,4 @@
-//! `run --dry-run`: everything but sending.
+//! `run --dry-run`: everything except sending.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::divided::{left_out, variants};
 use super::ending::{print, run_again};
-use super::summary::Summary;
+use super::summary::{Summary, Tone};
 use crate::check::RunStart;
 use crate::cli::args::RunArgs;
 use crate::cli::context::Context;
@@ -23,7 +23,9 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, args: &RunAr
     let (state, profiles, ledger) = (context.state()?, context.profiles(), context.existing_ledger().await?);
     let inputs = context.listed(inputs, true, ledger.as_deref()).await?;
     let files = OwnFiles { state: &state, profiles: &profiles };
+    let waiting = context.output.waiting("Reading the list…");
     let dry = runs::dry_run(&inputs, ledger.as_deref(), files, accept_changes, &context.observer).await?;
+    drop(waiting);
     let (campaign, survey) = (&inputs.campaign, &dry.survey.survey);
     let counts = survey.counts();
     let exit = if counts.get(State::Invalid) > 0 { REJECTIONS } else { FINE };
@@ -31,10 +33,11 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, args: &RunAr
     if !context.output.json {
         context.output.findings(&dry.survey.warnings(&inputs, RunStart::At(Timestamp::now())));
     }
-    let mut notes = left_out(&survey.left_out);
+    let mut notes = vec!["A dry run sends no messages.".to_owned()];
+    notes.extend(left_out(&survey.left_out));
     notes.extend(variants(&campaign.brief, survey, &rows));
     if let (Some(profile), Some(cost)) = (inputs.destination.profile(), dry.survey.cost(&inputs, &rows)) {
-        notes.push(format!("this {}", cost_words(&cost, profile.currency.as_deref())));
+        notes.push(format!("a run {}", cost_words(&cost, profile.currency.as_deref())));
     }
     let summary = Summary {
         run: None,
@@ -49,7 +52,8 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, args: &RunAr
         parts: survey.parts,
         at_least: false,
         time: began.elapsed(),
-        how: "dry run: nothing was sent".to_owned(),
+        how: "dry run",
+        tone: if exit == FINE { Tone::Good } else { Tone::Caution },
         stopped: None,
         why: None,
         results: Some(dry.results.display().to_string()),

@@ -70,10 +70,12 @@ async fn wait(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<
             handled = missed.at;
             let others = match due.before {
                 0 => String::new(),
-                before => format!(", as were {before} before it"),
+                before => format!(", as were {before} earlier dates"),
             };
             let (date, late) = (words::date(missed), duration(lateness(missed.at, now)));
-            countdown.suspend(|| context.output.note(&format!("{date} was missed by {late}{others}: not sent")));
+            countdown.suspend(|| {
+                context.output.note(&format!("{date} was missed by {late}{others}; nothing is sent for it"))
+            });
         }
         if let Some(occurrence) = due.begins {
             countdown.finish_and_clear();
@@ -81,7 +83,7 @@ async fn wait(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<
         }
         let next = schedule.after(handled).next().ok_or_else(over)?;
         if awaited.as_ref() != Some(&next) {
-            let told = format!("due {}; Ctrl-C ends the wait, and nothing is sent", words::date(&next));
+            let told = format!("due {}; press Ctrl-C to stop waiting without sending", words::date(&next));
             countdown.suspend(|| context.output.note(&told));
         }
         let left = Duration::try_from(next.at.duration_since(now)).unwrap_or_default();

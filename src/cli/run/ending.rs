@@ -6,13 +6,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::divided::left_out;
+use super::following;
 use super::played;
-use super::summary::Summary;
+use super::summary::{Summary, Tone};
+use crate::cli::clock::minute;
 use crate::cli::events::kept_results;
+use crate::cli::forecast::list_form;
+use crate::cli::hint::is_refused_locally;
 use crate::cli::output::Output;
 use crate::cli::suggested::{LIVE, file, through};
+use crate::cli::text::Text;
 use crate::cli::{exit, schedule};
-use crate::domain::{one_or, people};
+use crate::domain::one_or;
 use crate::finding::list;
 use crate::gateway::Oddity;
 use crate::ledger::{Run, State, StateCounts, StopKind};
@@ -59,7 +64,9 @@ impl Words<'_> {
             self.output.object(&object);
         } else {
             told.push(last);
-            self.output.done(&told.iter().map(|(_, summary)| summary.text()).collect::<String>(), code);
+            let mut text = Text::new();
+            told.iter().for_each(|(_, summary)| text.extend(summary.text()));
+            self.output.done(text, code);
         }
         code
     }
@@ -72,7 +79,10 @@ impl Words<'_> {
         }
         if let (Some(path), Some(run)) = (earlier.results.take(), &earlier.run) {
             let again = self.output.command(format!("results {run} --out FILE"));
-            earlier.notes.push(format!("`{path}` holds the results of the next edition; these: {again}"));
+            earlier.notes.push(format!(
+                "`{path}` now contains the next edition's results; to write those of this \
+                                        edition: {again}"
+            ));
         }
     }
 
@@ -87,14 +97,18 @@ impl Words<'_> {
         notes.extend(self.notes(&ended, real_time));
         notes.extend(ended.kept.as_ref().map(kept_results));
         notes.extend(ended.open_doubts.iter().map(|doubt| self.open_doubt(doubt).0));
+        notes.extend(following::note(self.output, self.inputs, &ended.run, &ended.counts));
+        if ended.stop.as_ref().is_some_and(|stop| is_refused_locally(&stop.reason)) {
+            notes.push("if this gateway is the sandbox, start it with `campaign sandbox`".to_owned());
+        }
         notes.extend(self.onward(&ended, code));
         let in_part = ended.in_part;
         let EndedRun { run, stop, kind, counts, sent, opted_out, parts, time, results, played, not_begun, .. } = ended;
         let mut later = Value::Null;
         if let Some(error) = not_begun {
-            let why = self.output.explain(*error);
-            let how = if why.exit == exit::WRONG { "did not begin" } else { "did not come to its end" };
-            notes.push(format!("the edition of now {how}: {}", why.message));
+            let why = self.output.explain(&error);
+            let how = if why.exit == exit::WRONG { "did not start" } else { "did not finish" };
+            notes.push(format!("the current edition {how}: {}", why.on_one_line()));
             later = json!({ "exit": why.exit, "error": why.message });
             // Messages were sent, so that it is no call that sent nothing.
             code = exit::graver(code, if why.exit == exit::WRONG { exit::STOPPED } else { why.exit });
@@ -102,7 +116,7 @@ impl Words<'_> {
         let results = match results {
             Some(Ok(path)) => Some(path.display().to_string()),
             Some(Err(error)) => {
-                notes.push(self.output.explain(error).message);
+                notes.push(self.output.explain(&error).on_one_line());
                 None
             }
             None => None,
@@ -117,11 +131,12 @@ impl Words<'_> {
             sent,
             opted_out,
             at_least: parts.is_least(&counts),
+            tone: Tone::of(kind, &counts),
             counts,
             in_part,
             parts: parts.billed,
             time,
-            how: stop.as_ref().map_or_else(|| "finished".to_owned(), |stop| format!("stopped: {stop}")),
+            how: if stop.is_some() { "stopped" } else { "finished" },
             stopped: kind.map(StopKind::word),
             why: stop.as_ref().map(ToString::to_string),
             results,
@@ -142,7 +157,7 @@ impl Words<'_> {
         )
     }
 
-    /// Says that nobody is left to be sent to.
+    /// Says that no recipients are left to send to.
     fn nothing_left(&self, nothing: &NothingLeft) -> Summary {
         let (campaign, survey) = (&self.inputs.campaign, &nothing.survey.survey);
         let (mut notes, mut next) = (left_out(&nothing.survey.survey.left_out), None);
@@ -162,9 +177,9 @@ impl Words<'_> {
             next = Some(command);
         }
         let why = match (survey.recipients, survey.planned()) {
-            (0, _) => "nobody is on the list",
-            (_, 0) => "nobody is left to send to",
-            _ => "none of the rows that were asked for is left to send",
+            (0, _) => "the list has no recipients",
+            (_, 0) => "no recipients are left to send to",
+            _ => "the selected rows were already sent or skipped",
         };
         Summary {
             run: None,
@@ -179,7 +194,8 @@ impl Words<'_> {
             parts: 0,
             at_least: false,
             time: Duration::ZERO,
-            how: why.to_owned(),
+            how: "sent no messages",
+            tone: Tone::Caution,
             stopped: None,
             why: Some(why.to_owned()),
             results: None,
@@ -191,21 +207,22 @@ impl Words<'_> {
         }
     }
 
-    /// How everybody gets another message.
+    /// How recipients get another message.
     fn another_round(&self, everybody: u64) -> String {
         let again = run_again(&self.inputs.campaign.file, self.gateway);
         let another = match self.inputs.campaign.brief.edition {
-            None => "give the campaign an `edition`, such as `edition: \"{{ today }}\"`",
-            Some(_) => "wait for the campaign's next `edition`, or change it",
+            None => "give the campaign an `edition` such as `edition: \"{{ today }}\"`",
+            Some(_) => "wait for the campaign's next `edition` or change it",
         };
         let again = self.output.command(format!("{again} --again {everybody}"));
-        format!("for another mailing {another}; the same once more to everybody: {again}")
+        format!("to send another mailing, {another}; to send this one to all recipients once more: {again}")
     }
 
-    /// A run with rows whose outcome nobody knows, and the command about it.
+    /// A run with rows in doubt, and the command about it.
     fn open_doubt(&self, OpenDoubt { run, rows, step }: &OpenDoubt) -> (String, String) {
         let command = self.output.about_run(run, step);
-        (format!("nobody knows what became of {} of {run}: {command}", plural(*rows, "row")), command)
+        let are = one_or(*rows, "is", "are");
+        (format!("{} of {run} {are} still in doubt: {command}", plural(*rows, "row")), command)
     }
 
     /// What a person should know of this call besides the counts.
@@ -213,15 +230,15 @@ impl Words<'_> {
         let (output, mut notes, EndedRun { run, counts, .. }) = (self.output, Vec::new(), ended);
         let told: u64 = ended.errors.commonest(usize::MAX).map(|(_, count)| count).sum();
         // The counts are those of the run, to which other calls may have added.
-        let here = if told < counts.get(State::Rejected) { " in this call" } else { "" };
+        let here = if told < counts.get(State::Rejected) { " this time" } else { "" };
         for (error, count) in ended.errors.commonest(5) {
-            notes.push(format!("rejected {} ×{here}: {error}", thousands(count)));
+            notes.push(format!("{} rejected{here}: {error}", thousands(count)));
         }
         if ended.opted_out > 0 {
-            let people = people(ended.opted_out);
+            let (recipients, were) = (plural(ended.opted_out, "recipient"), one_or(ended.opted_out, "was", "were"));
             notes.push(match run.live {
-                true => format!("{people} opted out while it was sent, and got nothing"),
-                false => format!("{people} opted out; after a live run they get no more marketing"),
+                true => format!("{recipients} opted out during the run and {were} skipped"),
+                false => format!("{recipients} opted out; after a live run they would no longer receive marketing"),
             });
         }
         notes.extend(ended.oddities.counts().map(|(oddity, count)| odd(oddity, count)));
@@ -230,25 +247,27 @@ impl Words<'_> {
         if doubt > 0 {
             let (rows, are) = (plural(doubt, "row"), one_or(doubt, "is", "are"));
             notes.push(format!(
-                "{rows} {are} in doubt: nothing proves whether the message went out. Nothing was sent again; the results say \
-                 why, row by row"
+                "{rows} {are} in doubt: the gateway might or might not have accepted them. They are not sent again. \
+                 The results give the reason for each row"
             ));
-            notes.push(format!("ask again: {}", output.about_run(&name, &NextStep::Ask)));
-            notes.push(format!("or decide: {resolve}, which is sent, not-sent or send-again"));
+            notes.push(format!("to ask the gateway again: {}", output.about_run(&name, &NextStep::Ask)));
+            notes.push(format!("to decide yourself: {resolve}, where DECISION is sent, not-sent or send-again"));
         }
         let unresolved = counts.get(State::Unresolved);
         if unresolved > 0 {
             let rows = plural(unresolved, "row");
-            notes.push(format!("{rows} unresolved: everything that could be asked was asked. Decide: {resolve}"));
+            notes.push(format!(
+                "{rows} unresolved: the gateway cannot tell whether they were sent; to decide: {resolve}"
+            ));
         }
         let skipped = counts.get(State::Skipped);
         if let Some(before) = &ended.before {
             let results = output.command(format!("results {} --out FILE", before.run));
-            let results = if before.purged { String::new() } else { format!("; their results: {results}") };
+            let results = if before.purged { String::new() } else { format!("; results: {results}") };
             notes.push(since(before) + &results);
         }
         notes.extend(cancelled_in(&ended.cancelled_in));
-        notes.extend(self.inputs.list_form().map(|form| format!("the list: {form}")));
+        notes.extend(self.inputs.list_form().and_then(|form| list_form(&form)).map(|form| format!("list: {form}")));
         let rate = self.inputs.campaign.delivery.rate;
         let sent = run.recipients - skipped - counts.get(State::Invalid);
         let compares = !run.live && !real_time && sent > 0;
@@ -257,15 +276,12 @@ impl Words<'_> {
         {
             let time = Duration::from_secs_f64(sent as f64 / per_second);
             let openings = self.inputs.campaign.openings(None, time, None);
-            let openings = openings.map(|openings| format!(", in {openings} openings of `delivery.window`"));
+            let openings = openings.map(|openings| format!(", spread over {openings} windows of `delivery.window`"));
             let (time, openings) = (duration(time), openings.unwrap_or_default());
-            notes.push(format!("the real run would take about {time} at `delivery.rate: {rate}`{openings}"));
+            notes.push(format!("a live run would take about {time} at `delivery.rate: {rate}`{openings}"));
         }
         if let (true, Some(per_day)) = (compares, &self.inputs.campaign.per_day) {
-            notes.push(format!(
-                "the real run would go on for {} at `delivery.per_day`",
-                plural(per_day.days(sent), "day")
-            ));
+            notes.push(format!("a live run would take {} with `delivery.per_day`", plural(per_day.days(sent), "day")));
         }
         notes
     }
@@ -275,7 +291,7 @@ impl Words<'_> {
         match code {
             exit::REJECTIONS | exit::DOUBT if kind.is_some() => None,
             exit::REJECTIONS | exit::DOUBT if !run.live && reaches_nobody(counts) => None,
-            exit::REJECTIONS | exit::DOUBT if !run.live => Some(format!("to send it for real: {}", self.go_live())),
+            exit::REJECTIONS | exit::DOUBT if !run.live => Some(format!("to send it live: {}", self.go_live())),
             exit::REJECTIONS | exit::DOUBT => self.output.about_refused(run, counts),
             _ => None,
         }
@@ -300,8 +316,10 @@ impl Words<'_> {
     /// Where the key is that the gateway refused.
     fn where_the_key_is(&self) -> String {
         match self.inputs.destination.profile() {
-            Some(profile) => format!("mend the key in {}, where `{}` has it from", profile.api_key, profile.name),
-            None => "mend the scenario, which refuses every key".to_owned(),
+            Some(profile) => {
+                format!("correct the key in {}, which the profile `{}` uses", profile.api_key, profile.name)
+            }
+            None => "change the scenario, which rejects every key".to_owned(),
         }
     }
 
@@ -313,7 +331,7 @@ impl Words<'_> {
             exit::FINE if reaches_nobody(counts) => output.command(format!("check {}", file(path))),
             exit::FINE if !run.live => self.go_live(),
             _ if counts.get(State::Planned) > 0 && !matches!(code, exit::KEY | exit::STORAGE) => again,
-            exit::FINE => output.command(format!("status {name}")),
+            exit::FINE => following::next(output, self.inputs, run, counts),
             exit::DOUBT if run.live => output.about_run(&name, &NextStep::of_doubt(counts).unwrap_or(NextStep::Wait)),
             exit::REJECTIONS | exit::DOUBT => output.about_run(&name, &NextStep::of_ended(counts)),
             exit::KEY => format!("{}, then: {again}", self.where_the_key_is()),
@@ -328,7 +346,7 @@ pub(super) fn print(output: &Output, summary: &Summary, code: u8) {
     if output.json {
         output.object(&object(summary, code));
     } else {
-        output.done(&summary.text(), code);
+        output.done(summary.text(), code);
     }
 }
 
@@ -338,7 +356,7 @@ fn object(summary: &Summary, code: u8) -> Value {
     object["exit"] = code.into();
     if !matches!(code, exit::FINE | exit::REJECTIONS | exit::DOUBT) {
         let reason = summary.why.clone().or_else(|| summary.notes.last().cloned());
-        object["error"] = reason.unwrap_or_else(|| "it ended before the last row".to_owned()).into();
+        object["error"] = reason.unwrap_or_else(|| "the run ended before the last row".to_owned()).into();
     }
     object
 }
@@ -348,15 +366,15 @@ fn reaches_nobody(counts: &StateCounts) -> bool {
     counts.get(State::Skipped) + counts.get(State::Invalid) == counts.total()
 }
 
-/// Since when people have a message, and whence it was sent.
+/// The run that already sent the message, and the file that it was sent from.
 fn since(before: &SentBefore) -> String {
     let SentBefore { run, began_at, file, later, purged: _ } = before;
     let from = file.as_ref().map(|file| format!(", from `{}`", file.display())).unwrap_or_default();
     let later = match later {
         0 => String::new(),
-        runs => format!(", and by {} after it", plural(*runs as u64, "run")),
+        runs => format!(" and in {} after it", plural(*runs as u64, "run")),
     };
-    format!("whoever was sent to has it since {run} ({began_at:.0}){from}{later}")
+    format!("already sent in {run} ({}){from}{later}", minute(*began_at))
 }
 
 /// Which runs of the edition were stopped for good, so that their recipients are skipped; nothing if none was.
@@ -364,8 +382,7 @@ fn cancelled_in(runs: &[String]) -> Option<String> {
     let (last, others) = runs.split_last()?;
     let runs = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
     Some(format!(
-        "cancelled earlier: recipients of {runs}, stopped for good; a new `edition` sends to them, `--again` to \
-         everybody once more"
+        "cancelled earlier: recipients of {runs}. A new `edition` sends to them; `--again` sends to all recipients once more"
     ))
 }
 
@@ -373,11 +390,14 @@ fn cancelled_in(runs: &[String]) -> Option<String> {
 fn odd(oddity: Oddity, count: u64) -> String {
     let what = match oddity {
         Oddity::UntrustedStatus(status) => return untrusted(status, count),
-        Oddity::NumericRequestId => "a `request_id` that is a number and no text",
+        Oddity::NumericRequestId => "a numeric `request_id` instead of a string",
         Oddity::NegativeMsgId => "a negative `msg_id`",
-        Oddity::RepeatedMsgId => "a `msg_id` that another message has already",
+        Oddity::RepeatedMsgId => "a `msg_id` that another message already has",
     };
-    format!("warning: {} × the gateway gave {what}; it counts, but the provider should know", thousands(count))
+    let times = plural(count, "time");
+    format!(
+        "warning: the gateway returned {what} {times}; the responses count, but please report this to your provider"
+    )
 }
 
 /// Why messages are in doubt after a request to slow down, and how to get such messages retried.
@@ -385,7 +405,7 @@ fn untrusted(status: u16, count: u64) -> String {
     let messages = if count == 1 { "1 message is".to_owned() } else { format!("{} messages are", thousands(count)) };
     format!(
         "after HTTP {status}, {messages} in doubt and not retried. If your provider confirms that HTTP {status} means \"not \
-         executed\", write `trust_status: [{status}]` into the gateway's profile: later messages are then retried"
+         executed\", add `trust_status: [{status}]` to the gateway's profile; later messages are then retried"
     )
 }
 

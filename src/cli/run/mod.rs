@@ -4,10 +4,11 @@ mod divided;
 mod dry;
 mod due;
 mod ending;
+mod following;
 mod played;
 mod summary;
 
-pub(super) use divided::{left_out, variants};
+pub(super) use divided::variants;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,21 +40,19 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
         return dry::dry_run(context, inputs, &args).await;
     }
     if args.real_time && inputs.destination.is_live() {
-        return Err(Failure::wrong("`--real-time` is for rehearsals; a real run always keeps its pace"));
+        return Err(Failure::wrong("`--real-time` is only for rehearsals; a live run always sends at its rate"));
     }
     if args.real_time && inputs.campaign.delivery.rate.is_none() {
-        let help = "write `delivery: { rate: 10/s }` into the campaign, with what your account may send";
-        return Err(Failure::wrong(format!(
-            "`--real-time` has no pace to keep, which is the profile's otherwise; {help}"
-        )));
+        let help = "add `delivery: { rate: 10/s }` to the campaign, with your account's rate";
+        return Err(Failure::wrong("`--real-time` needs a rate, but the campaign has none").with_help(help));
     }
     if args.scenario.is_some() && inputs.destination.is_live() {
-        let help = "add `--gateway sandbox`, or give it to `campaign sandbox --scenario FILE`";
-        return Err(Failure::wrong(format!("`--scenario` is for rehearsals on the built-in sandbox; {help}")));
+        let help = "add `--gateway sandbox`, or use the scenario with `campaign sandbox --scenario FILE`";
+        return Err(Failure::wrong("`--scenario` is only for rehearsals on the built-in sandbox").with_help(help));
     }
     if args.shared && !inputs.destination.is_live() {
-        let help = "name a gateway; `campaign sandbox` is one to rehearse on";
-        return Err(Failure::wrong(format!("`--shared` needs a gateway, which other processes reach too; {help}")));
+        let help = "add `--gateway NAME`; to rehearse, start `campaign sandbox`";
+        return Err(Failure::wrong("`--shared` needs a gateway that other processes can also reach").with_help(help));
     }
     let scenario = args.scenario.as_deref().map(|file| sandbox::scenario(context, Some(file))).transpose()?;
     if args.yes && args.gateway.is_none() && !inputs.campaign.names_gateway() {
@@ -84,7 +83,9 @@ pub(super) async fn run(context: &Context, args: RunArgs) -> Result<u8, Failure>
     let launch = launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.ledger_for(&launch).await?)?;
     let ledger = Arc::clone(&adapters.ledger);
+    let waiting = context.output.waiting("Preparing the run…");
     let outcome = launch.run(adapters, consent::of(&context.output, yes), context.interrupt()?).await?;
+    drop(waiting);
     let code = words(context, &inputs, gateway.as_deref()).tell(outcome, args.real_time);
     notify_others(context, ledger.as_ref()).await?;
     Ok(code)
@@ -105,7 +106,9 @@ pub(super) async fn retry(
     let launch = launch(context, Arc::clone(&inputs), request)?;
     let adapters = context.adapters(context.ledger_for(&launch).await?)?;
     let ledger = Arc::clone(&adapters.ledger);
+    let waiting = context.output.waiting("Preparing the retry…");
     let outcome = launch.retry(adapters, consent::of(&context.output, yes), context.interrupt()?, scope).await?;
+    drop(waiting);
     let code = words(context, &inputs, Some(&gateway)).tell(outcome, false);
     notify_others(context, ledger.as_ref()).await?;
     Ok(code)
@@ -117,7 +120,7 @@ async fn notify_others(context: &Context, ledger: &dyn Ledger) -> Result<(), Fai
     tokio::select! {
         told = notify::tell_at_end(ledger, Timestamp::now, &Programs::All) => {
             if let Err(error) = told {
-                tracing::warn!("nobody could be notified: {error}");
+                tracing::warn!("cannot send notifications: {error}");
             }
         }
         _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))) => {}

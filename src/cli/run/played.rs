@@ -10,7 +10,7 @@ pub(super) fn lines(counts: &Counts) -> Vec<String> {
     for (channel, tally) in &counts.channels {
         let ChannelTally { delivered, read, replied, failed, spent } = *tally;
         // The sandbox also counts read messages as delivered, and messages with a reply as read.
-        let among = listed(&[(read, "read"), (replied, "replied to")]);
+        let among = listed(&[(read, "read"), (replied, "answered")]);
         let among = if among.is_empty() { among } else { format!(" ({among})") };
         let delivered = (delivered > 0).then(|| format!("{} delivered{among}", thousands(delivered)));
         let failed = Some(listed(&[(failed, "not delivered")])).filter(|failed| !failed.is_empty());
@@ -18,11 +18,7 @@ pub(super) fn lines(counts: &Counts) -> Vec<String> {
         lines.push(format!("{channel}: {} · {} {currency}", parts.join(", "), spent.shortest()));
     }
     let funds = &counts.funds;
-    lines.push(format!(
-        "spent in the scenario: {} {currency}, {} left",
-        funds.spent.shortest(),
-        funds.balance.shortest()
-    ));
+    lines.push(format!("the scenario cost {} {currency}, {} left", funds.spent.shortest(), funds.balance.shortest()));
     lines
 }
 

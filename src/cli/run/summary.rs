@@ -1,11 +1,22 @@
 //! The summary of a call to `run`: counts that add up to the rows, and what to do next.
 
-use std::fmt::Write as _;
+use std::iter;
 use std::time::Duration;
 
-use crate::finding::one_line;
-use crate::ledger::StateCounts;
-use crate::report::{counts_json, counts_line_in_part, duration, plural};
+use crate::cli::text::{Line, Span, Text, bad, caution, dim, good, plain, strong};
+use crate::ledger::{State, StateCounts, StopKind};
+use crate::report::{DOUBTFUL, REFUSED, counts_json, counts_line_in_part, duration, plural, shown_counts};
+
+/// Whether a call ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tone {
+    /// Everything was sent.
+    Good,
+    /// Some rows need a look.
+    Caution,
+    /// The run stopped early.
+    Bad,
+}
 
 /// What a call to `run` has to tell at its end.
 #[derive(Clone, Debug)]
@@ -34,8 +45,10 @@ pub(super) struct Summary {
     pub(super) at_least: bool,
     /// How long the call took.
     pub(super) time: Duration,
-    /// How the call came out, in words.
-    pub(super) how: String,
+    /// How the call ended, in a word or two.
+    pub(super) how: &'static str,
+    /// Whether that is good or bad.
+    pub(super) tone: Tone,
     /// The word for why it stopped before the end.
     pub(super) stopped: Option<&'static str>,
     /// Why it stopped, or why nothing was sent, in words.
@@ -80,27 +93,85 @@ impl Summary {
     }
 
     /// The summary as a person reads it; its last line says what to do next.
-    pub(super) fn text(&self) -> String {
-        let mut text = String::new();
+    pub(super) fn text(&self) -> Text {
         let name = self.run.as_deref().unwrap_or(&self.campaign);
-        let how = one_line(&self.how);
         let place = if self.rehearsal { "rehearsal on the built-in sandbox" } else { &self.gateway };
-        // Writing into a string cannot fail.
-        let _ = writeln!(text, "{name} · {place} · {} · {how}", self.endpoint);
-        let _ = writeln!(text, "  {}: {}", plural(self.rows, "row"), counts_line_in_part(&self.counts, self.in_part));
+        let how = self.tone.span(self.how);
+        let mut text = Text::from(Line::new([
+            self.tone.mark(),
+            strong(name),
+            plain(" "),
+            how,
+            dim(format!(" · {place}, {}", self.endpoint)),
+        ]));
+        if let Some(why) = &self.why {
+            text.line(2, [self.tone.span(why)]);
+        }
+        text.line(2, counts(self.rows, &self.counts, self.in_part));
         // The asynchronous endpoint tells no parts.
         let at_least = if self.at_least { "at least " } else { "" };
         let parts =
             if self.parts > 0 { format!("{at_least}{} · ", plural(self.parts, "part")) } else { String::new() };
-        let _ = writeln!(text, "  {parts}{}", duration(self.time));
+        text.line(2, [dim(format!("{parts}{}", duration(self.time)))]);
         if let Some(results) = &self.results {
-            let _ = writeln!(text, "  results: {}", one_line(results));
+            text.push(Line::new([dim("results: "), plain(results.as_str())]).indented(2).whole());
         }
         for note in &self.notes {
-            let _ = writeln!(text, "  {}", one_line(note));
+            text.push(Line::prose(note).indented(2));
         }
-        let rehearsal = if self.rehearsal { " (this was a rehearsal: nobody got a message)" } else { "" };
-        let _ = writeln!(text, "next{rehearsal}: {}", self.next);
+        if self.rehearsal {
+            text.line(2, [plain("This was a rehearsal: recipients got no messages.")]);
+        }
+        text.push(Line::next(self.next.as_str()));
         text
     }
+}
+
+impl Tone {
+    /// The tone of a run that stopped like this, or finished, with these counts.
+    pub(super) fn of(stopped: Option<StopKind>, counts: &StateCounts) -> Self {
+        let any = |states: &[State]| states.iter().any(|state| counts.get(*state) > 0);
+        match stopped {
+            Some(StopKind::Asked | StopKind::Interrupted(_) | StopKind::Window) => Self::Caution,
+            None | Some(StopKind::Limit) if any(&DOUBTFUL) || any(&REFUSED) => Self::Caution,
+            None | Some(StopKind::Limit) => Self::Good,
+            Some(_) => Self::Bad,
+        }
+    }
+
+    fn mark(self) -> Span {
+        match self {
+            Self::Good => good("✓ "),
+            Self::Caution => caution("! "),
+            Self::Bad => bad("✗ "),
+        }
+    }
+
+    fn span(self, text: &str) -> Span {
+        match self {
+            Self::Good => good(text),
+            Self::Caution => caution(text),
+            Self::Bad => bad(text),
+        }
+    }
+}
+
+/// The counts, each in the colour of its state.
+fn counts(rows: u64, counts: &StateCounts, in_part: u64) -> Vec<Span> {
+    let mut spans = vec![plain(format!("{}: ", plural(rows, "row")))];
+    let states = shown_counts(counts).map(|(state, _)| state).filter(|state| *state != State::Read);
+    let line = counts_line_in_part(counts, in_part);
+    // The line has the states in the order in which they are shown.
+    for (index, (part, state)) in line.split(" · ").zip(states.map(Some).chain(iter::repeat(None))).enumerate() {
+        if index > 0 {
+            spans.push(plain(" · "));
+        }
+        spans.push(match state {
+            Some(State::Accepted | State::Delivered) => good(part),
+            Some(State::Rejected | State::Failed) => bad(part),
+            Some(State::InDoubt | State::Unresolved | State::Invalid | State::NotSent) => caution(part),
+            _ => plain(part),
+        });
+    }
+    spans
 }

@@ -1,4 +1,4 @@
-//! `campaign schedule add`: arms a campaign, which then runs by itself.
+//! `campaign schedule add`: activates a campaign's schedule.
 
 use serde_json::json;
 
@@ -7,23 +7,34 @@ use crate::calendar::Occurrence;
 use crate::cli::args::ArmArgs;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::text::{Line, Text, caution, dim, good, strong};
 use crate::cli::{consent, exit};
 use crate::finding::{Severity, findings_json};
-use crate::runs::Arming;
+use crate::runs::{Arming, Error};
 
-const SAYS_THE_SAME: &str = "each time it says what it said the time before; `{{ today }}` in the name of the list or of a \
-                             text, or in a text, makes it another message";
+const SAYS_THE_SAME: &str = "each run sends the same message; to change it each time, use `{{ today }}` in a template, \
+                             or in the file name of the list or of a template";
+
+/// The failure of a command that has no option for the gateway.
+fn without_option(error: Error) -> Failure {
+    match error {
+        Error::NoGatewayNamed => {
+            Failure::wrong("the campaign names no gateway").with_help("set `gateway: NAME` in the campaign file")
+        }
+        error => error.into(),
+    }
+}
 
 pub(super) async fn add(context: &Context, args: &ArmArgs) -> Result<u8, Failure> {
     let adapters = context.adapters(context.ledger().await?)?;
-    let arming = Arming::look(&adapters, &args.file).await?;
+    let arming = Arming::look(&adapters, &args.file).await.map_err(without_option)?;
     let (findings, repeats_itself) = (arming.findings.clone(), arming.repeats_itself);
     if !context.output.json {
         context.output.findings(&findings);
     }
     let (next, was_armed, to_come) = (arming.next.clone(), arming.was_armed, arming.survey.is_none());
     let list = arming.inputs.campaign.recipients.clone();
-    let armed = arming.arm(&adapters, consent::of(&context.output, args.yes).as_ref()).await?;
+    let armed = arming.arm(&adapters, consent::of(&context.output, args.yes).as_ref()).await.map_err(without_option)?;
     if context.output.json {
         let next: Vec<_> = next.iter().map(Occurrence::moment).collect();
         let (name, file) = (&armed.name, &armed.file);
@@ -37,16 +48,20 @@ pub(super) async fn add(context: &Context, args: &ArmArgs) -> Result<u8, Failure
         context.output.object(&object);
         return Ok(exit::FINE);
     }
-    let anew = if was_armed { "armed anew" } else { "armed" };
-    let dates: Vec<String> = next.iter().map(|next: &Occurrence| words::date(next)).collect();
-    let mut text = format!("{} is {anew}\n  it runs {}\n", armed.name, dates.join("\n          "));
+    let is_active = if was_armed { " is active again" } else { " is active" };
+    let mut text = Text::from(Line::new([good("✓ "), strong(armed.name), is_active.into()]));
+    for (index, next) in next.iter().enumerate() {
+        let label = if index == 0 { "next runs" } else { "" };
+        text.line(2, [dim(format!("{label:<11}")), words::date(next).into()]);
+    }
     if to_come {
-        text += &format!("  its list is to come: {}\n", list);
+        text.line(2, [dim(format!("{:<11}", "list")), format!("{list}, which does not exist yet").into()]);
     }
     if repeats_itself {
-        text += &format!("  warning: {SAYS_THE_SAME}\n");
+        text.line(2, [caution("warning:"), format!(" {SAYS_THE_SAME}").into()]);
     }
-    let serve = context.output.command("serve");
-    context.output.summary(&format!("{text}next (it fires while this runs): {serve}\n"));
+    text.line(2, ["It sends while `campaign serve` is running.".into()]);
+    text.push(Line::next(context.output.command("serve")));
+    context.output.summary(text);
     Ok(exit::FINE)
 }

@@ -7,7 +7,8 @@ use super::words;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
-use crate::cli::table::table;
+use crate::cli::table::Table;
+use crate::cli::text::{Line, Span, Text, bad, caution, good, plain, strong};
 use crate::finding::{BriefFinding, one_line};
 use crate::runs::{
     ArmedState, ArmedView, Error, ScheduleOrder, ScheduleRefusal, SkippedOccurrence, armed_views, change_armed,
@@ -24,7 +25,7 @@ pub(super) async fn list(context: &Context) -> Result<u8, Failure> {
     }
     if views.is_empty() {
         let add = context.output.command("schedule add FILE");
-        context.output.result(&format!("nothing is armed\nnext: {add}\n"));
+        context.output.result(format!("no active schedules\nnext: {add}\n"));
         return Ok(exit::FINE);
     }
     let changed = views.iter().find(|view| matches!(view.state, ArmedState::Changed(_)));
@@ -34,33 +35,37 @@ pub(super) async fn list(context: &Context) -> Result<u8, Failure> {
         Some(changed) => words::arm(changed.file.as_ref(), &context.output.options),
         None => context.output.command("serve"),
     };
-    let shown = table(["schedule", "state", "next"], views.iter().map(row));
-    let details: String = views.iter().map(details).collect();
-    context.output.result(&format!("{shown}{details}next: {next}\n"));
+    let mut text = Text::from(Table::new(["schedule", "state", "next"], views.iter().map(row)));
+    views.iter().for_each(|view| text.extend(details(view)));
+    text.push(Line::next(next));
+    context.output.result(text);
     Ok(exit::FINE)
 }
 
 /// The reason why the last occurrence of a schedule was skipped, and the findings about its file.
-fn details(view: &ArmedView) -> String {
-    let name = one_line(&view.name);
-    let mut text = String::new();
+fn details(view: &ArmedView) -> Text {
+    let mut text = Text::new();
     if let Some(SkippedOccurrence { occurrence, record }) = &view.skipped {
-        text += &format!("{name} · {} was skipped: {}\n", words::date(occurrence), one_line(&record.why));
-        text += &record.findings.iter().map(finding).collect::<String>();
+        let date = words::date(occurrence);
+        let why = format!(" · {date} was skipped: {}", record.why);
+        text.push(Line::attention([strong(view.name.as_str()), plain(why)]));
+        record.findings.iter().for_each(|finding| add_finding(&mut text, finding));
     }
     if !view.findings.is_empty() {
-        text += &format!("{name} · its file has errors now:\n");
-        text += &view.findings.iter().map(finding).collect::<String>();
+        text.push(Line::failure([strong(view.name.as_str()), plain(" · its file now has errors:")]));
+        view.findings.iter().for_each(|finding| add_finding(&mut text, finding));
     }
     text
 }
 
-fn finding(finding: &BriefFinding) -> String {
-    let help = finding.help.as_ref().map(|help| format!("    help: {}\n", one_line(help)));
-    format!("  {finding}\n{}", help.unwrap_or_default())
+fn add_finding(text: &mut Text, finding: &BriefFinding) {
+    text.line(2, [plain(finding.to_string())]);
+    if let Some(help) = &finding.help {
+        text.extend(format!("    help: {}", one_line(help)));
+    }
 }
 
-/// Does what is ordered of a schedule, and says so.
+/// Changes a schedule and reports it.
 pub(super) async fn order(context: &Context, name: &str, order: ScheduleOrder) -> Result<u8, Failure> {
     let Some(_) = context.existing_ledger().await? else {
         let unknown = ScheduleRefusal::Unknown { name: name.to_owned(), near: None, any: false };
@@ -68,15 +73,19 @@ pub(super) async fn order(context: &Context, name: &str, order: ScheduleOrder) -
     };
     change_armed(context.ledger().await?.as_ref(), name, order).await?;
     let (state, words) = match order {
-        ScheduleOrder::Pause => ("paused", "is paused: nothing of it fires until it is resumed"),
-        ScheduleOrder::Resume { .. } => ("armed", "fires again when it is due next; what was due meanwhile is over"),
-        ScheduleOrder::Remove => ("removed", "is not armed any more"),
+        ScheduleOrder::Pause => ("paused", "is paused and sends nothing until it is resumed"),
+        ScheduleOrder::Resume { .. } => {
+            ("armed", "is active again from its next occurrence; missed occurrences are not sent")
+        }
+        ScheduleOrder::Remove => ("removed", "is no longer active"),
     };
     if context.output.json {
         context.output.object(&json!({ "name": name, "state": state, "exit": exit::FINE }));
     } else {
         let list = context.output.command("schedule list");
-        context.output.done(&format!("{name} {words}\nnext: {list}\n"), exit::FINE);
+        let mut text = Text::from(Line::success([strong(name), plain(format!(" {words}"))]));
+        text.push(Line::next(list));
+        context.output.done(text, exit::FINE);
     }
     Ok(exit::FINE)
 }
@@ -85,13 +94,19 @@ pub(super) fn resume() -> ScheduleOrder {
     ScheduleOrder::Resume { since: Timestamp::now() }
 }
 
-fn row(view: &ArmedView) -> [String; 3] {
+fn row(view: &ArmedView) -> [Span; 3] {
     let next = match (&view.state, &view.next) {
         (ArmedState::Armed, Some(next)) => words::date(next),
         (ArmedState::Armed, None) => "no longer due".to_owned(),
         (ArmedState::Paused, _) => String::new(),
-        (ArmedState::Changed(change), _) => format!("{}: arm it anew", words::changed(*change)),
+        (ArmedState::Changed(change), _) => format!("{change}; activate it again"),
         (ArmedState::Damaged(problem), _) => format!("nothing is sent: {}", one_line(problem)),
     };
-    [one_line(&view.name).to_string(), view.state.word().to_owned(), next]
+    let state = match &view.state {
+        ArmedState::Armed => good("active"),
+        ArmedState::Paused => caution("paused"),
+        ArmedState::Changed(_) => bad("changed"),
+        ArmedState::Damaged(_) => bad("damaged"),
+    };
+    [strong(view.name.as_str()), state, plain(next)]
 }

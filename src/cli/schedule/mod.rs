@@ -13,10 +13,11 @@ use jiff::Timestamp;
 use super::args::ScheduleCommand;
 use super::context::Context;
 use super::failure::Failure;
+use super::hint::FUTURE_DATE;
 use super::output::Output;
 use super::suggested::file;
 use crate::calendar::Schedule;
-use crate::runs::ScheduleOrder;
+use crate::runs::{ScheduleOrder, ScheduleRefusal};
 
 pub(super) async fn schedule(context: &Context, command: ScheduleCommand) -> Result<u8, Failure> {
     match command {
@@ -32,14 +33,17 @@ pub(super) async fn schedule(context: &Context, command: ScheduleCommand) -> Res
 /// Why a campaign with a schedule is not sent by `run` alone.
 pub(super) fn not_due(campaign: &Path, schedule: &Schedule, output: &Output) -> Failure {
     let at_once = output.command(format!("run {} --now", file(campaign)));
-    Failure::wrong(match schedule.after(Timestamp::now()).next() {
+    match schedule.after(Timestamp::now()).next() {
         Some(next) => {
             let when = words::date(&next);
-            format!("`{}` has a schedule and is due {when}; `{at_once}` sends it at once", campaign.display())
+            Failure::wrong(format!("`{}` has a schedule and is due {when}; nothing was sent", campaign.display()))
+                .with_help(format!("to send it now: `{at_once}`"))
         }
         None => {
-            let (over, status) = (words::over(campaign, &output.options), output.command("status"));
-            format!("{over}; `{at_once}` sends it at once: first check in `{status}` that it was not sent")
+            let (over, status) = (ScheduleRefusal::Over { file: campaign.to_owned() }, output.command("status"));
+            Failure::wrong(over.to_string()).with_help(format!(
+                "{FUTURE_DATE}; to send it now, make sure with `{status}` that it has not been sent, then use `{at_once}`"
+            ))
         }
-    })
+    }
 }

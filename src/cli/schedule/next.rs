@@ -1,4 +1,4 @@
-//! `campaign schedule next`: when a campaign is due.
+//! `campaign schedule next`: the next occurrences of a campaign.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
@@ -10,12 +10,13 @@ use crate::cli::args::NextArgs;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
+use crate::cli::hint::FUTURE_DATE;
 use crate::cli::suggested::file;
 use crate::manifest::{Day, load_campaign};
 use crate::runs::{Error, ScheduleRefusal};
 
 pub(super) fn next(context: &Context, args: &NextArgs) -> Result<u8, Failure> {
-    // What is named by a date need not be there to know the date.
+    // Files with a date in their name need not exist yet.
     let today = Timestamp::now().to_zoned(jiff::tz::TimeZone::system()).date();
     let loaded = load_campaign(&args.file, Day::Coming(today));
     let Some(campaign) = loaded.value else { return Err(Error::Findings(loaded.findings).into()) };
@@ -30,12 +31,13 @@ pub(super) fn next(context: &Context, args: &NextArgs) -> Result<u8, Failure> {
     let options = &context.output.options;
     if next.is_empty() {
         let check = options.command(format!("check {}", file(&args.file)));
-        context.output.result(&format!("it {}\n{}\nnext: {check}\n", words::OVER, words::DATE_TO_COME));
+        let over = ScheduleRefusal::Over { file: args.file.clone() };
+        context.output.result(format!("{over}\n{FUTURE_DATE}\nnext: {check}\n"));
         return Ok(exit::FINE);
     }
     let text: String = next.iter().map(|next| format!("{}\n", words::date(next))).collect();
     let arm = words::arm(&args.file, options);
-    context.output.result(&format!("{text}next: {arm}\n"));
+    context.output.result(format!("{text}next: {arm}\n"));
     Ok(exit::FINE)
 }
 
@@ -47,7 +49,7 @@ fn moment(text: &str, schedule: &Schedule) -> Result<Timestamp, Failure> {
     let there = |local| Some(Occurrence::of(local, &schedule.zone)?.at);
     text.parse().ok().or_else(|| local.ok().and_then(there)).ok_or_else(|| {
         let help = "write it as `2026-12-01`, `2026-12-01 10:00` or `2026-12-01T10:00:00+02:00`";
-        Failure::wrong(format!("`{text}` is no time; {help}"))
+        Failure::wrong(format!("`{text}` is not a valid time")).with_help(help)
     })
 }
 

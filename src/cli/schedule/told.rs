@@ -1,4 +1,4 @@
-//! What `campaign serve` says of what runs by itself.
+//! The log of `campaign serve` about schedules.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::report::counts_line_in_part;
 use crate::runs::short;
 use crate::schedule::{ScheduleEvent, ScheduleObserver, SkipReason};
 
-/// Tells a person who looks at the output of the server, and counts.
+/// Logs and counts events.
 pub(in crate::cli) fn observer(output: &Output, metrics: Arc<Metrics>) -> ScheduleObserver {
     let output = output.clone();
     Arc::new(move |event| {
@@ -57,11 +57,11 @@ fn line(event: &ScheduleEvent, options: &Options) -> String {
     let of = |schedule: &str, occurrence: &Occurrence| format!("{schedule} · {}", words::date(occurrence));
     match event {
         ScheduleEvent::Waiting { schedule, occurrence } => {
-            format!("{} · waits for its list", of(schedule, occurrence))
+            format!("{} · waiting for its list", of(schedule, occurrence))
         }
         ScheduleEvent::Unapproved { schedule, occurrence, digest } => {
             let approve = options.command(format!("approve {} --key FILE", short(digest)));
-            format!("{} · waits for an approval: {approve}", of(schedule, occurrence))
+            format!("{} · waiting for an approval: {approve}", of(schedule, occurrence))
         }
         ScheduleEvent::Ended { schedule, occurrence, ended, same_text } => {
             let (name, counts) = (ended.run.name(), counts_line_in_part(&ended.counts, ended.in_part));
@@ -69,28 +69,27 @@ fn line(event: &ScheduleEvent, options: &Options) -> String {
                 Some(stop) => format!("stopped: {}", stop.reason),
                 None => "finished".to_owned(),
             };
-            let same = if *same_text { "; it said what the one before it said" } else { "" };
+            let same = if *same_text { "; the message was the same as the previous one" } else { "" };
             format!("{} · {name} {how} · {counts}{same}", of(schedule, occurrence))
         }
         ScheduleEvent::Broke { schedule, occurrence, why } => {
-            format!("{} · broke off: {why}", of(schedule, occurrence))
+            format!("{} · failed: {why}", of(schedule, occurrence))
         }
         ScheduleEvent::Skipped { schedule, occurrence, before, reason } => {
             let others = match before {
                 0 => String::new(),
-                before => format!(", and {before} before it"),
+                before => format!(" (and {before} earlier)"),
             };
             format!("{} · skipped{others}: {}", of(schedule, occurrence), reason.record())
         }
         ScheduleEvent::Changed { schedule, change, findings } => {
             let findings: String = findings.iter().map(|finding| format!("; {finding}")).collect();
-            let change = words::changed(*change);
-            format!("{schedule} · changed since it was armed, so nothing of it fires: {change}{findings}")
+            format!("{schedule} · changed since it was activated, so it sends nothing: {change}{findings}")
         }
         ScheduleEvent::Damaged { schedule, problem } => {
             let (schedule, problem) = (one_line(schedule), one_line(problem));
             let check = options.command("ledger check");
-            format!("{schedule} · damaged, so it does not fire: {problem}; check the ledger with `{check}`")
+            format!("{schedule} · damaged, so it sends nothing: {problem}; check the ledger with `{check}`")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The receipts' door of a server.
+//! The webhook endpoint of a server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ use crate::metrics::Metrics;
 use crate::runs::{FoundHooks, Receiver, all_hooks, collector, keep_secrets};
 use crate::webhook::{self, Hints, Proxies};
 
-/// Where receipts are taken unless somebody says otherwise.
+/// The default address.
 const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8041);
-/// The most connections of the gateway and of strangers at once.
+/// The most connections at once.
 const CONNECTIONS: usize = 2_048;
 
-/// A door that listens, and whom it takes receipts for.
+/// A webhook endpoint that listens.
 pub(super) struct ReceiptsDoor {
     pub(super) address: SocketAddr,
     listener: TcpListener,
@@ -31,7 +31,7 @@ pub(super) struct ReceiptsDoor {
     proxies: Proxies,
 }
 
-/// Opens the receipts' door; nothing where no profile wants webhooks.
+/// Opens the webhook endpoint. `None` if no profile has `hook`.
 pub(super) async fn open(
     context: &Context,
     args: &ServeArgs,
@@ -43,10 +43,8 @@ pub(super) async fn open(
     if hooks.is_empty() {
         return match args.hooks {
             None => Ok(None),
-            Some(_) => Err(Failure::wrong(
-                "no profile that is found has a `hook` that can be used, so no receipt could be told from a forged one; add \
-                 `hook: { public_url: …, secret: { env: NAME } }` to it, or leave `--hooks` out",
-            )),
+            Some(_) => Err(Failure::wrong("no profile has a usable `hook`, so receipts cannot be verified")
+                .with_help("add `hook: { public_url: …, secret: { env: NAME } }` to the profile, or remove `--hooks`")),
         };
     }
     let (listener, address) = bind(args.hooks.unwrap_or(DEFAULT), "--hooks")?;

@@ -1,9 +1,9 @@
-//! `campaign serve`: the process of a server, put together from its tasks.
+//! `campaign serve`: starts the dashboard, the webhook endpoint and the scheduler.
 //!
-//! - `hooks`: the receipts' door;
-//! - `visitors`: who may look at the pages.
+//! - `hooks`: the webhook endpoint;
+//! - `visitors`: sign-in links and sessions.
 //!
-//! Each task runs until the shutdown, or until the ledger fails; what it does is its room's.
+//! Each task runs until the shutdown or until the ledger fails.
 
 mod hooks;
 mod visitors;
@@ -26,22 +26,23 @@ use tokio::task::JoinSet;
 use crate::cli::args::{ServeArgs, ServeCommand};
 use crate::cli::context::Context;
 use crate::cli::exit;
-use crate::cli::failure::{Explanation, Failure};
+use crate::cli::failure::Failure;
 use crate::cli::schedule::told;
+use crate::cli::text::{Line, Text, caution, plain, strong};
 use crate::delivery::Interrupt;
 use crate::door::{self, Hosts, Limits, reachable};
 use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::Metrics;
 use crate::notify;
-use crate::runs::{Adapters, SkipRecord, person};
+use crate::runs::{Adapters, person};
 use crate::schedule::{Daemon, Runs};
 use crate::web::{self, Counted, Health, Pages, TokenFile, Views, Visitors};
 use crate::webhook;
 
-/// How long at most until what somebody armed, paused or changed is noticed.
+/// How often the schedules are read again.
 const REFRESH: Duration = Duration::from_secs(15);
 
-/// The most hints of the gateway that wait to be heeded.
+/// The most hints of the gateway that wait.
 const HINTS: usize = 1_024;
 
 pub(super) async fn command(context: &Context, mut args: ServeArgs) -> Result<u8, Failure> {
@@ -55,10 +56,12 @@ pub(super) async fn command(context: &Context, mut args: ServeArgs) -> Result<u8
 
 async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Failure> {
     let interrupt = context.interrupt()?;
-    // Of what is not there nothing would ever run, without a word.
+    // A missing file would silently never run.
     if let Some(missing) = args.campaigns.iter().find(|path| !path.exists()) {
         let missing = missing.display();
-        return Err(Failure::wrong(format!("`{missing}` does not exist; name campaign files, or folders of them")));
+        return Err(Failure::wrong(format!(
+            "`{missing}` does not exist; specify campaign files or folders of campaign files"
+        )));
     }
     let metrics = Arc::new(Metrics::default());
     let ledger = context.server_ledger(&metrics).await?;
@@ -75,7 +78,7 @@ async fn serve(context: &Context, args: ServeArgs) -> Result<u8, Failure> {
         let token = TokenFile::open(token).map_err(|why| Failure::wrong(format!("`--token-file`: {why}")))?;
         behind = behind.merge(web::api(Arc::clone(&views), adapters.clone(), token));
     }
-    let pages = pages(context, &args, adapters.clone(), &views);
+    let pages = pages(&args, adapters.clone(), &views);
     behind = behind.merge(web::pages(Arc::clone(&pages)));
     let counted = web::metrics(Counted { metrics: Arc::clone(&metrics), views, clock: Timestamp::now });
     let mut tasks = Tasks::default();
@@ -128,13 +131,8 @@ fn daemon(
     // Several runs may be sent at once: what became of each is told, and not how it is getting on.
     let adapters = Adapters { observer: Arc::new(|_| {}), ..context.adapters(ledger)? };
     let starter = Arc::new(Runs(adapters.clone()));
-    let output = context.output.clone();
-    let explain = Arc::new(move |error| {
-        let Explanation { message, findings, .. } = output.explain(error);
-        SkipRecord::new(&message.replace("; nothing was sent", ""), &findings)
-    });
     let observer = told::observer(&context.output, metrics);
-    Ok(Daemon { adapters, starter, observer, explain, within, refresh: REFRESH })
+    Ok(Daemon { adapters, starter, observer, within, refresh: REFRESH })
 }
 
 /// A door that is open until the shutdown.
@@ -147,20 +145,19 @@ async fn open(listener: TcpListener, router: Router, shutdown: Shutdown) -> Resu
 pub(in crate::cli) fn bind(address: SocketAddr, option: &str) -> Result<(TcpListener, SocketAddr), Failure> {
     let bound = door::listen(address).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
     bound.map_err(|error| {
-        Failure::wrong(format!("cannot listen on {address}: {error}; name another address with `{option}`"))
+        Failure::wrong(format!("cannot listen on {address}: {error}; choose another address with `{option}`"))
     })
 }
 
-/// The pages, with the words of this program.
-fn pages(context: &Context, args: &ServeArgs, adapters: Adapters, views: &Arc<Views>) -> Arc<Pages> {
-    let output = context.output.clone();
-    let explain = Arc::new(move |error| output.explain(error).message);
+/// The pages of the dashboard.
+fn pages(args: &ServeArgs, adapters: Adapters, views: &Arc<Views>) -> Arc<Pages> {
     let published = args.pages_url.as_ref().map(|url| url.origin().ascii_serialization());
-    Pages::new(Adapters { observer: Arc::new(|_| {}), ..adapters }, Arc::clone(views), explain, published)
+    Pages::new(Adapters { observer: Arc::new(|_| {}), ..adapters }, Arc::clone(views), published)
 }
 
 /// The address of the pages with a link in it, for the person who starts the server; it lets them look. What is printed at a
-/// start is read by others too, so that a name decides only where somebody said so. If nobody can be let in, the server says why
+/// start is read by others too, so that a name decides only where somebody said so. If nobody can be let in, the server
+/// says why
 /// and does everything else: receipts must not wait for the pages.
 fn first_link(context: &Context, address: SocketAddr, pages: Option<&Url>) -> Result<FirstLink, Failure> {
     let at = pages.map_or_else(|| format!("http://{}", reachable(address)), |url| url.origin().ascii_serialization());
@@ -170,19 +167,19 @@ fn first_link(context: &Context, address: SocketAddr, pages: Option<&Url>) -> Re
         Ok(url) => FirstLink { url, closed: None },
         Err(error) => {
             let closed = visitors::closed(context, &visitors, &error);
-            tracing::error!("the pages are closed: {closed}");
+            tracing::error!("the dashboard is closed: {closed}");
             FirstLink { url: at, closed: Some(closed) }
         }
     })
 }
 
-/// Where the pages are, and why nobody can sign in to them, if nobody can.
+/// The address of the dashboard, and why nobody can sign in, if so.
 struct FirstLink {
     url: String,
     closed: Option<String>,
 }
 
-/// The first line: where it listens.
+/// Reports where the server listens.
 fn tell(context: &Context, FirstLink { url, closed }: &FirstLink, address: SocketAddr, hooks: Option<SocketAddr>) {
     if context.output.json {
         let hooks = hooks.map(|address| format!("http://{}", reachable(address)));
@@ -193,13 +190,18 @@ fn tell(context: &Context, FirstLink { url, closed }: &FirstLink, address: Socke
         context.output.object(&listening);
     } else {
         let hooks = hooks.map_or_else(
-            || "receipts are not taken: no profile has `hook`".to_owned(),
-            |address| format!("receipts on http://{}", reachable(address)),
+            || "receipts by webhook are off: no profile has `hook`".to_owned(),
+            |address| format!("receipts by webhook on http://{}", reachable(address)),
         );
         let next = if closed.is_some() { "serve list" } else { "serve link --for NAME --decide" };
-        let closed = closed.as_ref().map(|_| "  the pages are closed; the log says why\n").unwrap_or_default();
-        let next = context.output.command(next);
-        context.output.result(&format!("listening on {url}\n  {hooks}\n{closed}next: {next}\n"));
+        let mut text = Text::new();
+        text.push(Line::new([plain("listening on "), strong(url.as_str())]).whole());
+        text.line(2, [plain(hooks)]);
+        if closed.is_some() {
+            text.line(2, [caution("the dashboard is closed; see the log")]);
+        }
+        text.push(Line::next(context.output.command(next)));
+        context.output.result(text);
     }
 }
 
@@ -256,7 +258,7 @@ async fn first_failure(running: &mut JoinSet<Result<(), LedgerError>>) -> Failur
 /// Waits for the end of every task, or for the first failure.
 async fn all_ended(running: &mut JoinSet<Result<(), LedgerError>>) -> Result<(), Failure> {
     while let Some(ended) = running.join_next().await {
-        ended.map_err(|panic| Failure::new(exit::BUG, format!("a part of the server ended by itself: {panic}")))??;
+        ended.map_err(|panic| Failure::new(exit::BUG, format!("a server task ended unexpectedly: {panic}")))??;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Who may look at the pages of a server on this machine.
+//! Sign-in links and sessions of the dashboard.
 
 use std::io;
 use std::net::TcpStream;
@@ -9,40 +9,49 @@ use reqwest::Url;
 use serde_json::json;
 
 use crate::cli::args::LinkArgs;
+use crate::cli::clock::minute;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
-use crate::cli::table::table;
+use crate::cli::table::{Cell, Table};
+use crate::cli::text::{Line, Text, dim, plain, strong};
 use crate::report::plural;
 use crate::web::{Invited, LINK, Visitors};
 
-/// How long a server may take to let in a connection.
+/// How long a server may take to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Makes a link for somebody, to the server that began last.
+/// Creates a sign-in link to the server that was started last.
 pub(super) fn link(context: &Context, args: &LinkArgs) -> Result<u8, Failure> {
     let (visitors, now) = (Visitors::of(&context.state()?), Timestamp::now());
     let known = visitors.address().map_err(|error| unwritable(context, &visitors, &error))?;
     let Some(address) = known else {
         let serve = context.output.command("serve");
-        return Err(Failure::wrong(format!("no server ever began on this state folder; begin one: {serve}")));
+        return Err(
+            Failure::wrong("no server has used this state folder yet").with_help(format!("start one: `{serve}`"))
+        );
     };
     let link = link_at(&visitors, &address, (&args.name, args.decide), now);
     let url = link.map_err(|error| unwritable(context, &visitors, &error))?;
     if is_away(&address) {
-        context.output.note(&format!("nobody listens at {address} now; the link is good once the server is there"));
+        context
+            .output
+            .note(&format!("no server is listening at {address} now; the link works while the server is running"));
     }
     if context.output.json {
         context.output.object(&json!({ "url": url, "for": args.name, "decides": args.decide, "exit": exit::FINE }));
     } else {
-        let may = if args.decide { "look and decide" } else { "look" };
-        let hours = LINK.as_hours();
-        context.output.result(&format!("{url}\n  lets {} {may}; good once, for {hours} hours\n", args.name));
+        let can = if args.decide { "can view and decide" } else { "can only view" };
+        let mut text = Text::new();
+        text.push(Line::new([strong(url)]).whole());
+        let (name, hours) = (&args.name, LINK.as_hours());
+        text.line(2, [plain(format!("{name} {can}. The link works once and expires in {hours} hours."))]);
+        context.output.result(text);
     }
     Ok(exit::FINE)
 }
 
-/// A link to the pages at an address.
+/// A sign-in link to the dashboard at an address.
 pub(super) fn link_at(
     visitors: &Visitors,
     address: &str,
@@ -52,7 +61,7 @@ pub(super) fn link_at(
     Ok(format!("{address}/enter/{}", visitors.invite(name, decides, now)?))
 }
 
-/// Shows who may look.
+/// Shows who can sign in.
 pub(super) fn list(context: &Context) -> Result<u8, Failure> {
     let visitors = Visitors::of(&context.state()?);
     let all = visitors.list(Timestamp::now()).map_err(|error| unwritable(context, &visitors, &error))?;
@@ -62,11 +71,13 @@ pub(super) fn list(context: &Context) -> Result<u8, Failure> {
         return Ok(exit::FINE);
     }
     let next = context.output.command("serve link --for NAME");
-    let shown = match all.is_empty() {
-        true => "nobody may look at the pages\n".to_owned(),
-        false => table(["name", "may", "links", "sessions", "until"], all.iter().map(row)),
-    };
-    context.output.result(&format!("{shown}next: {next}\n"));
+    let mut text = Text::new();
+    match all.is_empty() {
+        true => text.line(0, [plain("no one can sign in to the dashboard")]),
+        false => text.extend(Table::new(["name", "access", "links", "sessions", "until"], all.iter().map(row))),
+    }
+    text.push(Line::next(next));
+    context.output.result(text);
     Ok(exit::FINE)
 }
 
@@ -74,12 +85,13 @@ fn object(Invited { name, decides, links, sessions, until }: &Invited) -> serde_
     json!({ "name": name, "decides": decides, "links": links, "sessions": sessions, "until": until.to_string() })
 }
 
-fn row(Invited { name, decides, links, sessions, until }: &Invited) -> [String; 5] {
-    let may = if *decides { "decide" } else { "look" };
-    [name.clone(), may.to_owned(), links.to_string(), sessions.to_string(), format!("{until:.0}")]
+fn row(Invited { name, decides, links, sessions, until }: &Invited) -> [Cell; 5] {
+    let access = if *decides { "view and decide" } else { "view" };
+    let (links, sessions) = (links.to_string(), sessions.to_string());
+    [strong(name.as_str()).into(), access.into(), links.into(), sessions.into(), dim(minute(*until)).into()]
 }
 
-/// Shows somebody out.
+/// Ends the links and sessions of a person.
 pub(super) fn revoke(context: &Context, name: &str) -> Result<u8, Failure> {
     let visitors = Visitors::of(&context.state()?);
     let revoked = visitors.revoke(name, Timestamp::now());
@@ -87,15 +99,16 @@ pub(super) fn revoke(context: &Context, name: &str) -> Result<u8, Failure> {
     if context.output.json {
         context.output.object(&json!({ "name": name, "revoked": revoked, "exit": exit::FINE }));
     } else if revoked == 0 {
-        context.output.done(&format!("{name} had no link and no session: nothing changed\n"), exit::FINE);
+        context.output.done(format!("{name} had no links or sessions; nothing changed\n"), exit::FINE);
     } else {
         let ended = plural(revoked as u64, "link or session").replace("link or sessions", "links and sessions");
-        context.output.done(&format!("{name} is out: {ended} over\n"), exit::FINE);
+        let line = Line::success([plain("revoked "), strong(ended), plain(format!(" of {name}"))]);
+        context.output.done(line, exit::FINE);
     }
     Ok(exit::FINE)
 }
 
-/// Whether nobody listens there, as far as that can be told from here.
+/// Whether no server listens there, as far as this machine can tell.
 fn is_away(address: &str) -> bool {
     let known = Url::parse(address).ok().and_then(|url| url.socket_addrs(|| None).ok());
     let Some(addresses) = known else { return false };

@@ -8,21 +8,23 @@ use serde_json::json;
 
 use super::{meaning, terms, unknown_campaign};
 use crate::cli::args::ImportArgs;
-use crate::cli::confirm::{Answer, Question, confirm};
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
+use crate::cli::question::{Answer, Question, confirm};
+use crate::cli::region::region_of_file;
 use crate::cli::suggested::file;
 use crate::finding::one_line;
 use crate::ledger::Additions;
 use crate::report::{plural, thousands};
-use crate::runs::{Error, MixedColumn, OptOutFile};
+use crate::runs::{Error, MixedColumn, OptOutFile, OptOutTerms};
 
 /// Campaigns of a file that are looked for.
 const CAMPAIGNS: usize = 10;
 
 pub(super) async fn import(context: &Context, args: &ImportArgs) -> Result<(), Failure> {
-    let terms = terms(&args.terms)?;
+    let given = (args.terms.region.as_deref(), args.terms.campaign.as_deref());
+    let terms = OptOutTerms { region: region_of_file(context, given).await?, ..terms(&args.terms)? };
     let read = OptOutFile::read(&args.file, &terms, Timestamp::now()).await.map_err(refused)?;
     let ledger = context.ledger().await?;
     let mut warnings = warnings(&read);
@@ -53,7 +55,7 @@ pub(super) async fn import(context: &Context, args: &ImportArgs) -> Result<(), F
         text += &format!("to undo it: {undo}\n");
     }
     let next = context.output.command("suppress list".to_owned());
-    context.output.done(&format!("{text}next: {next}\n"), exit::FINE);
+    context.output.done(format!("{text}next: {next}\n"), exit::FINE);
     Ok(())
 }
 
@@ -72,16 +74,17 @@ fn refused(error: Error) -> Failure {
 async fn agree(context: &Context, args: &ImportArgs, read: &OptOutFile, expected: &Additions) -> Result<(), Failure> {
     let name = args.file.display();
     let (counts, number) = (counts(read.rows, expected, read.repeated()), expected.added);
-    let mut preview = format!("{name}: {counts} · 0 invalid\n");
-    preview += &format!("  {} will be on the list, for {}\n", plural(number, "new opt-out"), scopes(read));
-    preview += &match undo(context, read) {
-        Some(undo) => format!("  to undo it later: {undo}\n"),
-        None => "  its rows keep their own sources, so `suppress remove --source` cannot undo this import\n".to_owned(),
+    let title = format!("Add {} from {name}?", plural(number, "opt-out"));
+    let mut question = Question::new(title, Answer::Number(number), format!("add {}", plural(number, "opt-out")))
+        .fact("file", format!("{counts} · 0 invalid"))
+        .fact("opt out of", scopes(read));
+    question = match undo(context, read) {
+        Some(undo) => question.command("To undo it later", undo),
+        None => {
+            question.note("The rows keep their own sources, so `suppress remove --source` cannot undo this import.")
+        }
     };
-    let change = format!("importing `{name}` ({counts})");
-    let action = format!("add {}", plural(number, "opt-out"));
-    let question = Question { preview: &preview, change: &change, action: &action, answer: Answer::Number(number) };
-    confirm(&context.output, question).await
+    confirm(&context.output, question, &format!("importing `{name}` ({counts})"), "Nothing was changed.").await
 }
 
 /// What the recipients in a file opt out of, in words.
@@ -89,7 +92,7 @@ fn scopes(read: &OptOutFile) -> String {
     let mut scopes = read.opt_outs.iter().map(|opt_out| &opt_out.scope);
     match scopes.next() {
         Some(first) if scopes.all(|scope| scope == first) => meaning(first),
-        _ => "the campaigns that its rows name".to_owned(),
+        _ => "the campaigns named in its rows".to_owned(),
     }
 }
 
@@ -102,7 +105,7 @@ fn undo(context: &Context, read: &OptOutFile) -> Option<String> {
 fn counts(rows: u64, additions: &Additions, repeated: u64) -> String {
     let (rows, added, already) = (plural(rows, "row"), thousands(additions.added), thousands(additions.already));
     let repeated = if repeated > 0 { format!(" · {} repeated", thousands(repeated)) } else { String::new() };
-    format!("{rows} · {added} new on the list · {already} on it already{repeated}")
+    format!("{rows} · {added} new · {already} already on the list{repeated}")
 }
 
 /// What an operator should know before the question.
@@ -112,7 +115,7 @@ fn warnings(read: &OptOutFile) -> Vec<String> {
     let dates = dates.map(|(header, unread)| {
         let (header, rows) = (one_line(header), plural(*unread, "row"));
         let verb = if *unread == 1 { "has" } else { "have" };
-        format!("{rows} of `{header}` {verb} an unreadable or future date; the import uses its own time for them")
+        format!("{rows} of `{header}` {verb} an unreadable or future date; they get the time of the import instead")
     });
     mixed.chain(dates).collect()
 }
@@ -124,10 +127,13 @@ fn mixed_column(MixedColumn { header, opted_out, reachable, example }: &MixedCol
     let all = if rows == 1 { "its only row".to_owned() } else { format!("all {}", plural(rows, "row")) };
     let (opted_out, advice) = match *opted_out {
         0 => ("none".to_owned(), ""),
-        some => (thousands(some), ". To opt out only the marked ones, put them into a separate file and import that"),
+        some => {
+            (thousands(some), ". To opt out only the marked ones, move them to a separate file and import that file")
+        }
     };
     format!(
-        "the column `{header}` marks {subscribed} as not opted out (such as {example}) and {opted_out} as opted out; the import \
+        "the column `{header}` marks {subscribed} as not opted out (such as {example}) and {opted_out} as opted out; \
+         the import \
          opts out {all}{advice}"
     )
 }

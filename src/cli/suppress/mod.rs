@@ -8,11 +8,14 @@ mod import;
 mod remove;
 
 use super::args::{ListedArgs, NumberArgs, SuppressCommand, TermsArgs};
+use super::clock::minute;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
-use super::number::{self, number};
+use super::number;
+use super::region::number_of_campaigns;
 use super::screen::{Screen, Syntax};
+use super::text::Text;
 use crate::finding::{did_you_mean, list_all, one_line};
 use crate::ledger::{Ledger, OptOut, Reach, Scope};
 use crate::manifest::is_slug;
@@ -32,7 +35,9 @@ pub(super) async fn suppress(context: &Context, command: SuppressCommand) -> Res
 
 async fn add(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
     let terms = terms(&args.terms)?;
-    let phone = number(&args.phone, args.terms.region.as_deref())?;
+    let phone =
+        number_of_campaigns(context, &args.phone, (args.terms.region.as_deref(), args.terms.campaign.as_deref()))
+            .await?;
     let ledger = context.ledger().await?;
     let warning = unknown_campaign(ledger.as_ref(), terms.campaign.as_deref()).await?;
     if let Some(warning) = &warning {
@@ -49,10 +54,13 @@ async fn add(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let text = match known {
-        None => format!("+{phone} gets no marketing from {} from now on\n", meaning(&new.scope)),
+        None => format!("from now on, +{phone} gets no marketing messages from {}\n", meaning(&new.scope)),
         Some(OptOut { at, reason, source, .. }) => {
             let (reason, source) = (one_line(reason), one_line(source));
-            format!("+{phone} has been on the list since {at:.0} ({reason}, told by {source}): nothing changed\n")
+            format!(
+                "+{phone} has been on the list since {} ({reason}, source: {source}); nothing changed\n",
+                minute(*at)
+            )
         }
     };
     context.output.done(&text, exit::FINE);
@@ -66,7 +74,7 @@ async fn export(context: &Context, args: &ListedArgs) -> Result<(), Failure> {
             warn_unknown(context, ledger.as_ref(), args).await?;
             written(export_opt_outs(ledger.as_ref(), args.campaign.as_deref(), out).await).map(|_| ())
         }
-        None => Err(Failure::wrong("nobody is on the list: there is no ledger yet")),
+        None => Err(Failure::wrong("the suppression list is empty: there is no ledger yet")),
     }
 }
 
@@ -76,12 +84,12 @@ async fn list(context: &Context, args: &ListedArgs) -> Result<(), Failure> {
         warn_unknown(context, ledger.as_ref(), args).await?;
     }
     let mut out = BufWriter::new(Screen::of(if json { Syntax::Json } else { Syntax::Csv }));
-    let mut first = true;
+    let (mut first, columns) = (true, context.output.columns());
     let mut tell = |opt_out: &OptOut| {
         let before = if std::mem::take(&mut first) { "" } else { "," };
         match json {
             true => write!(out, "{before}{}", opt_out_json(opt_out)),
-            false => out.write_all(line(opt_out).as_bytes()),
+            false => out.write_all(Text::from(line(opt_out)).render(columns, false).as_bytes()),
         }
     };
     if json {
@@ -94,7 +102,7 @@ async fn list(context: &Context, args: &ListedArgs) -> Result<(), Failure> {
     written(out.flush().map_err(ListingError::from))?;
     match json {
         true => context.output.verbatim("]\n"),
-        false => context.output.done(&format!("{}\n", plural(told.unwrap_or(0), "opt-out")), exit::FINE),
+        false => context.output.done(format!("{}\n", plural(told.unwrap_or(0), "opt-out")), exit::FINE),
     }
     Ok(())
 }
@@ -108,8 +116,8 @@ fn line(opt_out: &OptOut) -> String {
 /// Out of what somebody opted, why, whence and since when.
 pub(super) fn about(OptOut { scope, reach, reason, source, at, .. }: &OptOut) -> String {
     let (reason, source) = (one_line(reason), one_line(source));
-    let where_it_holds = if *reach == Reach::LoopbackGateways { " · gateways on this machine alone" } else { "" };
-    format!("{} · {reason} · told by {source} · since {at:.0}{where_it_holds}\n", meaning(scope))
+    let where_it_holds = if *reach == Reach::LoopbackGateways { " · only for gateways on this machine" } else { "" };
+    format!("{} · {reason} · source: {source} · since {}{where_it_holds}\n", meaning(scope), minute(*at))
 }
 
 /// What somebody opted out of, in words.
@@ -148,16 +156,16 @@ async fn unknown_campaign(ledger: &dyn Ledger, name: Option<&str>) -> Result<Opt
     let known = || list_all(others.iter().map(String::as_str).take(NAMED));
     let near = near.unwrap_or_else(|| match others.is_empty() {
         true => String::new(),
-        false => format!("; the ledger knows {}", known()),
+        false => format!("; it has campaigns named {}", known()),
     });
-    Ok(Some(format!("the ledger knows no run or schedule of a campaign `{}`{near}", one_line(name))))
+    Ok(Some(format!("the ledger has no run or schedule for a campaign named `{}`{near}", one_line(name))))
 }
 
 fn terms(args: &TermsArgs) -> Result<OptOutTerms, Failure> {
     let TermsArgs { campaign, reason, region } = args;
     if let Some(name) = campaign.as_deref().filter(|name| !is_slug(name)) {
         let what = "`--campaign` takes a campaign's name, 1 to 64 of a-z, 0-9 and -";
-        return Err(Failure::wrong(format!("{what}; `{}` is none", one_line(name))));
+        return Err(Failure::wrong(format!("{what}; `{}` is not a valid name", one_line(name))));
     }
     let (campaign, reason, region) = (campaign.clone(), reason.clone(), number::region(region.as_deref())?);
     Ok(OptOutTerms { campaign, reason, region, by: None })

@@ -7,11 +7,12 @@ use serde_json::json;
 
 use super::{about, meaning, terms, unknown_campaign};
 use crate::cli::args::RemoveArgs;
-use crate::cli::confirm::{Answer, Question, confirm};
+use crate::cli::clock::minute;
 use crate::cli::context::Context;
 use crate::cli::exit;
 use crate::cli::failure::Failure;
-use crate::cli::number::number;
+use crate::cli::question::{Answer, Question, confirm};
+use crate::cli::region::number_of_campaigns;
 use crate::domain::Phone;
 use crate::finding::{did_you_mean, one_line};
 use crate::ledger::{Ledger, OptOut, Reach, Scope};
@@ -26,7 +27,7 @@ pub(super) async fn remove(context: &Context, args: &RemoveArgs) -> Result<(), F
     match (&args.phone, &args.source) {
         (Some(phone), _) => remove_number(context, args, phone, &terms).await,
         (None, Some(source)) => remove_import(context, args, source, &terms).await,
-        (None, None) => Err(Failure::wrong("name a PHONE, or an import with `--source FILE`")),
+        (None, None) => Err(Failure::wrong("specify a PHONE, or an import with `--source FILE`")),
     }
 }
 
@@ -45,7 +46,7 @@ async fn remove_number(
     phone: &SecretString,
     terms: &OptOutTerms,
 ) -> Result<(), Failure> {
-    let phone = number(phone, args.terms.region.as_deref())?;
+    let phone = number_of_campaigns(context, phone, (args.terms.region.as_deref(), terms.campaign.as_deref())).await?;
     let (mut removed, mut general, mut warnings) = (Vec::new(), None, Vec::new());
     if context.has_ledger().await? {
         let ledger = context.ledger().await?;
@@ -53,15 +54,18 @@ async fn remove_number(
         let listed = runs::opt_outs_of(ledger.as_ref(), phone, terms).await?;
         general = general_opt_out(ledger.as_ref(), phone, terms).await?;
         if !args.yes && !listed.is_empty() {
-            let mut preview: String = listed.iter().map(|entry| format!("+{phone} · {}", about(entry))).collect();
-            preview += &match &general {
-                Some(general) => still_listed(general),
-                None => "  the recipient asked for no messages, and may get them again after this\n".to_owned(),
-            };
             let what = plural(listed.len() as u64, "opt-out");
-            let (change, action) = (format!("removing {what} of a recipient"), format!("remove {what}"));
-            let question = Question { preview: &preview, change: &change, action: &action, answer: Answer::Yes };
-            confirm(&context.output, question).await?;
+            let title = format!("Remove {what} of +{phone}?");
+            let mut question = Question::new(title, Answer::Yes, format!("remove {what}"));
+            for (index, entry) in listed.iter().enumerate() {
+                question.add(if index == 0 { "opt-outs" } else { "" }, [about(entry).trim().into()]);
+            }
+            question.add_note(match &general {
+                Some(general) => still_listed(general),
+                None => "This recipient opted out and could get messages again.".to_owned(),
+            });
+            confirm(&context.output, question, &format!("removing {what} of a recipient"), "Nothing was changed.")
+                .await?;
         }
         removed = runs::unsuppress(ledger.as_ref(), phone, terms).await?;
     }
@@ -77,16 +81,16 @@ async fn remove_number(
     for OptOut { scope, at, .. } in &removed {
         text += &match general {
             Some(_) => format!("removed the opt-out of +{phone} from {}", meaning(scope)),
-            None => format!("+{phone} can get marketing from {} again", meaning(scope)),
+            None => format!("+{phone} can get marketing messages from {} again", meaning(scope)),
         };
-        text += &format!("; it had been on the list since {at:.0}\n");
+        text += &format!("; it had been on the list since {}\n", minute(*at));
     }
     if removed.is_empty() {
         let named = terms.campaign.as_ref().map(|name| format!(" for the campaign {name}")).unwrap_or_default();
         let alone = if general.is_some() { " alone" } else { "" };
         text = format!("+{phone} is not on the list{named}{alone}: nothing changed\n");
     }
-    text += &general.as_ref().map(still_listed).unwrap_or_default();
+    text += &general.as_ref().map(|general| format!("  {}\n", still_listed(general))).unwrap_or_default();
     context.output.done(&text, exit::FINE);
     Ok(())
 }
@@ -102,7 +106,10 @@ async fn general_opt_out(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms)
 }
 
 fn still_listed(general: &OptOut) -> String {
-    format!("  the number is still on the list for every campaign, and gets no marketing: {}", about(general))
+    format!(
+        "The number is still on the list for every campaign, and gets no marketing messages: {}",
+        about(general).trim()
+    )
 }
 
 async fn remove_import(context: &Context, args: &RemoveArgs, source: &str, terms: &OptOutTerms) -> Result<(), Failure> {
@@ -116,12 +123,9 @@ async fn remove_import(context: &Context, args: &RemoveArgs, source: &str, terms
     }
     let (imports, forgotten, number) = (by_source(&found.entries), found.forgotten, found.entries.len() as u64);
     if !args.yes {
-        let preview = preview(&imports, forgotten, number);
         let entries = plural(number, "opt-out");
         let change = format!("removing {entries} that {} added", plural(imports.len() as u64, "import"));
-        let action = format!("remove {entries}");
-        let question = Question { preview: &preview, change: &change, action: &action, answer: Answer::Number(number) };
-        confirm(&context.output, question).await?;
+        confirm(&context.output, question(&imports, forgotten, number), &change, "Nothing was changed.").await?;
     }
     let removed = found.remove(ledger.as_ref(), terms.reason.as_deref()).await?;
     if context.output.json {
@@ -135,7 +139,7 @@ async fn remove_import(context: &Context, args: &RemoveArgs, source: &str, terms
     }
     let mut text = format!("{} removed from the list\n", plural(removed, "opt-out"));
     text += &kept(forgotten);
-    text += "  if another imported list has some of these numbers too, import that list again\n";
+    text += "  If another imported list also contains some of these numbers, import that list again.\n";
     text += &format!("next: {}\n", context.output.command("suppress list".to_owned()));
     context.output.done(&text, exit::FINE);
     Ok(())
@@ -150,25 +154,30 @@ fn by_source(entries: &[OptOut]) -> BTreeMap<String, u64> {
     imports
 }
 
-fn preview(imports: &BTreeMap<String, u64>, forgotten: u64, number: u64) -> String {
-    let mut text = format!("{} of {}:\n", plural(number, "opt-out"), plural(imports.len() as u64, "import"));
-    for (source, entries) in imports.iter().take(SHOWN) {
-        text += &format!("  {} · {}\n", one_line(source), plural(*entries, "opt-out"));
+fn question(imports: &BTreeMap<String, u64>, forgotten: u64, number: u64) -> Question {
+    let (entries, from) = (plural(number, "opt-out"), plural(imports.len() as u64, "import"));
+    let action = format!("remove {entries}");
+    let mut question = Question::new(format!("Remove {entries} from {from}?"), Answer::Number(number), action);
+    for (index, (source, entries)) in imports.iter().take(SHOWN).enumerate() {
+        let label = if index == 0 { "imports" } else { "" };
+        question.add(label, [format!("{source} · {}", plural(*entries, "opt-out")).into()]);
     }
     if imports.len() > SHOWN {
-        text += &format!("  and {} more\n", plural((imports.len() - SHOWN) as u64, "import"));
+        question.add("", [format!("and {} more", plural((imports.len() - SHOWN) as u64, "import")).into()]);
     }
     if imports.len() > 1 {
-        text += "  to undo one of them alone: `--source` with the line that names it\n";
+        question.add_note("To undo only one of these imports, pass its full source to `--source`.");
     }
-    text += &kept(forgotten);
-    text + "  these recipients may get messages again; opt-outs from elsewhere, such as replies, stay\n"
+    if forgotten > 0 {
+        question.add_note(kept(forgotten).trim());
+    }
+    question.note("These recipients might get messages again. Opt-outs from other sources, such as replies, are kept.")
 }
 
 fn kept(forgotten: u64) -> String {
     match forgotten {
         0 => String::new(),
-        _ => format!("  {} of forgotten recipients stay on the list\n", plural(forgotten, "opt-out")),
+        _ => format!("  {} of forgotten recipients remain on the list.\n", plural(forgotten, "opt-out")),
     }
 }
 
@@ -176,7 +185,7 @@ fn kept(forgotten: u64) -> String {
 fn no_import(source: &str, found: &ImportedEntries) -> Failure {
     let failure = Failure::wrong(match found.forgotten {
         0 => format!("no opt-out on the list was imported from `{}`; nothing was changed", one_line(source)),
-        _ => format!("all recipients that `{}` opted out were forgotten; they stay on the list", one_line(source)),
+        _ => format!("all recipients that `{}` opted out were forgotten; they remain on the list", one_line(source)),
     });
     let mut files: Vec<&str> = found.sources.iter().filter_map(|known| known.split(", ").next()).collect();
     files.dedup();
@@ -185,7 +194,7 @@ fn no_import(source: &str, found: &ImportedEntries) -> Failure {
         None if files.is_empty() => failure,
         None => {
             let known: Vec<String> = files.iter().take(SHOWN).map(|known| format!("`{}`", one_line(known))).collect();
-            failure.with_help(format!("files that were imported: {}", known.join(", ")))
+            failure.with_help(format!("imported files: {}", known.join(", ")))
         }
     }
 }

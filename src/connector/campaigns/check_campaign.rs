@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::folder::{OpenFolder, file_name};
+use super::folder::{OpenFolder, file_name, refused};
 use super::{LOCAL, about_campaign, counts, number};
 use crate::check::online::Cost;
 use crate::connector::tool::Tool;
@@ -17,23 +17,23 @@ use crate::runs::{self, CheckedCampaign, Error, OwnFiles};
 pub(super) const TOOL: Tool = Tool {
     name: "check_campaign",
     title: "Check a campaign",
-    description: "Everything that can be known of a campaign before it is sent: problems of its file, its texts and its list \
-                  of recipients, how many would get a message and why others would not, how many parts, what it costs. Costs \
-                  nothing and sends nothing.",
+    description: "Checks a campaign before it is sent. Returns problems in its file, its texts and its list of \
+                  recipients, the number of messages and of their parts, the cost, and the number of skipped rows. \
+                  Costs nothing and sends nothing.",
     annotations: LOCAL,
     input: || about_campaign(json!({})),
     output: || {
         object(
             json!({
-                "file": text("The name of its file."),
-                "gateway": text("What it would go through."),
-                "ok": { "type": "boolean", "description": "Whether it could be sent: no finding is an error." },
+                "file": text("The name of the campaign file."),
+                "gateway": text("The gateway that the campaign would use."),
+                "ok": { "type": "boolean", "description": "Whether the campaign can be sent: no finding is an error." },
                 "findings": { "type": "array", "items": finding_schema() },
-                "rows": number("How many recipients its list has."),
+                "rows": number("The number of rows in the list."),
                 "counts": counts(),
-                "parts": number("How many parts the messages have that would be sent."),
-                "cost": { "type": "number", "description": "What they cost at most, where the profile has prices." },
-                "currency": text("The currency of that."),
+                "parts": number("The number of parts of all messages."),
+                "cost": { "type": "number", "description": "The maximum cost, if the profile has prices." },
+                "currency": text("The currency of `cost`."),
             }),
             &["file", "gateway", "ok", "findings"],
         )
@@ -49,8 +49,8 @@ pub(super) const TOOL: Tool = Tool {
                     let findings = checked.findings.clone();
                     (Some(checked), findings)
                 }
-                Err(Error::Input(why)) => return Err(folder.refused(Error::Input(why))),
-                Err(error) => (None, problems(&folder, error)),
+                Err(Error::Input(why)) => return Err(refused(Error::Input(why))),
+                Err(error) => (None, problems(&error)),
             };
             let ok = !findings.iter().any(Finding::is_error);
             let survey = checked.as_ref().map(|checked| &checked.list.survey);
@@ -79,15 +79,9 @@ async fn check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCampaign
     let inputs = folder.inputs(file).await?;
     let adapters = folder.adapters;
     let files = OwnFiles { state: &adapters.state, profiles: &adapters.profiles };
-    let explain = |refused| folder.explain(refused).0;
-    let mut checked = runs::check_campaign(
-        &inputs,
-        Some(adapters.ledger.as_ref()),
-        files,
-        (&adapters.observer, (adapters.clock)()),
-        explain,
-    )
-    .await?;
+    let mut checked =
+        runs::check_campaign(&inputs, Some(adapters.ledger.as_ref()), files, (&adapters.observer, (adapters.clock)()))
+            .await?;
     let place = inputs.campaign.places.of_key(NOTIFY_COMMAND);
     let note = super::notify_command_note(&inputs).map(|note| Finding::new(&rules::NOTIFY_COMMAND, note).at(place));
     checked.findings.extend(note);
@@ -95,19 +89,21 @@ async fn check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCampaign
 }
 
 /// What is wrong, so that nothing more can be known.
-fn problems(folder: &OpenFolder<'_>, error: Error) -> Vec<Finding> {
-    let (message, findings) = folder.explain(error);
-    if findings.is_empty() { vec![Finding::new(&rules::CHECK, message)] } else { findings }
+fn problems(error: &Error) -> Vec<Finding> {
+    match error.findings() {
+        [] => vec![Finding::new(&rules::CHECK, error.to_string())],
+        findings => findings.to_vec(),
+    }
 }
 
 fn finding_schema() -> Value {
     let or_null = |schema: Value| json!({ "anyOf": [schema, { "type": "null" }] });
     object(
         json!({
-            "rule": text("What is broken, as a word."),
-            "severity": text("error, warning or note."),
+            "rule": text("The rule that was broken."),
+            "severity": text("`error`, `warning` or `note`."),
             "message": text("What is wrong."),
-            "file": or_null(text("The file that it stands in.")),
+            "file": or_null(text("The file with the problem.")),
             "line": or_null(number("The line.")),
             "column": or_null(number("The column.")),
             "help": or_null(text("What to do.")),

@@ -17,21 +17,15 @@ use crate::finding::Finding;
 use crate::manifest::{Campaign, Day, LoadedFile, Reach, load_campaign_within};
 use crate::runs::{Adapters, Error, Inputs, blocking, campaign_files, key_of, short};
 
-/// Somebody who finds words for the operator.
-pub trait Words: Send + Sync {
-    /// Why `runs` refused something: one sentence, and the findings that tell the rest.
-    fn explain(&self, error: Error) -> (String, Vec<Finding>);
-
-    /// A command to suggest, of which these are the arguments.
-    fn command(&self, arguments: &str) -> String;
-}
+/// Makes a command to suggest to the operator of these arguments.
+pub type SuggestedCommand = Box<dyn Fn(&str) -> String + Send + Sync>;
 
 /// The campaigns of a folder, which go through the profile of the connector.
 pub struct Campaigns {
     folder: PathBuf,
     /// What its campaigns may open: the folder.
     reach: Reach,
-    pub(super) words: Box<dyn Words>,
+    pub(super) command: SuggestedCommand,
     /// Held by who looks at a whole list, which takes all cores.
     turn: Semaphore,
     /// The runs that began here and are being sent, each a task of its own.
@@ -43,10 +37,10 @@ impl Campaigns {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn of(folder: &Path, words: Box<dyn Words>) -> io::Result<Self> {
+    pub fn of(folder: &Path, command: SuggestedCommand) -> io::Result<Self> {
         campaign_files(folder)?;
         let (folder, reach) = (folder.canonicalize()?, Reach::within(folder)?);
-        Ok(Self { folder, reach, words, turn: Semaphore::new(1), runs: TaskTracker::new() })
+        Ok(Self { folder, reach, command, turn: Semaphore::new(1), runs: TaskTracker::new() })
     }
 
     /// The folder, for a caller who shows the key that the profile has now; anybody else sees nothing of it.
@@ -59,7 +53,7 @@ impl Campaigns {
             adapters.profiles.load(None).and_then(|found| found.profile(gateway).cloned().map_err(Error::Findings));
         let own = profile.and_then(|profile| key_of(&profile));
         let own = own.map_err(|error| {
-            tracing::error!("nobody is let in to the campaigns: {}", self.sentence(error));
+            tracing::error!("cannot allow access to the campaigns: {}", sentence(&error));
             denied()
         })?;
         match own.expose_secret().as_bytes().ct_eq(caller.key.expose_secret().as_bytes()).into() {
@@ -76,18 +70,19 @@ impl Campaigns {
             runs.wait().await;
         }
     }
+}
 
-    /// Why something was not done, in one sentence.
-    pub(super) fn sentence(&self, error: Error) -> String {
-        let (message, findings) = self.words.explain(error);
-        let problems = findings.iter().filter(|finding| finding.is_error()).map(problem);
-        std::iter::once(message).chain(problems).collect::<Vec<_>>().join("; ")
-    }
+/// Why something was not done, in one sentence.
+pub(super) fn sentence(error: &Error) -> String {
+    let problems = error.findings().iter().filter(|finding| finding.is_error()).map(problem);
+    std::iter::once(error.to_string()).chain(problems).collect::<Vec<_>>().join("; ")
 }
 
 fn denied() -> ToolError {
-    ToolError::new("access_denied", "Access denied")
-        .how_to("the campaigns are for who has the API key of the connector's own profile; ask its operator")
+    ToolError::new("access_denied", "Access denied").how_to(
+        "only calls with the API key of the connector's own profile can use its campaigns; ask the connector's \
+         operator",
+    )
 }
 
 /// The folder of campaigns, for somebody who may see it.
@@ -102,8 +97,11 @@ impl OpenFolder<'_> {
     /// Its campaign files.
     pub(super) fn files(&self) -> Result<Vec<PathBuf>, ToolError> {
         campaign_files(&self.campaigns.folder).map_err(|error| {
-            tracing::error!("the folder of campaigns cannot be read: {error}");
-            ToolError::new("internal", "the folder of campaigns cannot be read; the operator sees why in the log")
+            tracing::error!("cannot read the campaigns folder: {error}");
+            ToolError::new(
+                "internal",
+                "cannot read the campaigns folder; the connector's operator finds the cause in the log",
+            )
         })
     }
 
@@ -117,11 +115,12 @@ impl OpenFolder<'_> {
         let mut same = files.into_iter().filter(|file| self.name_of(file).is_some_and(|name| name == named));
         match (same.next(), same.next()) {
             (Some(file), None) => Ok(file),
-            (Some(_), Some(_)) => {
-                Err(ToolError::argument("several files have a campaign of this name; name the file as `campaign`"))
-            }
+            (Some(_), Some(_)) => Err(ToolError::argument(
+                "several files contain a campaign with this name; set `campaign` to the name of the file",
+            )),
             (None, _) => {
-                Err(ToolError::argument("there is no such campaign").how_to("call list_campaigns for their names"))
+                Err(ToolError::argument("no campaign or file has this name")
+                    .how_to("call list_campaigns for the names"))
             }
         }
     }
@@ -147,7 +146,8 @@ impl OpenFolder<'_> {
             let Campaign { brief, .. } = &inputs.campaign;
             if inputs.campaign.names_gateway() && inputs.own_gateway != gateway {
                 return Err(Error::Input(format!(
-                    "the campaign `{}` goes through `{}`, and this connector through `{gateway}`: start one for it",
+                    "the campaign `{}` goes through `{}`, but this connector uses `{gateway}`: start a connector for \
+                     that gateway",
                     brief.name, inputs.own_gateway,
                 )));
             }
@@ -163,18 +163,18 @@ impl OpenFolder<'_> {
         let inputs = self.inputs(file).await?;
         if inputs.list.is_unseen() {
             return Err(Error::Input(format!(
-                "the list of `{}` is {}, which is fetched only when a person runs it with `{}`",
+                "the list of `{}` is {}, which is fetched only when a person runs the campaign with `{}`",
                 inputs.campaign.brief.name,
                 inputs.campaign.recipients,
-                self.campaigns.words.command("run FILE"),
+                (self.campaigns.command)("run FILE"),
             )));
         }
         match inputs.campaign.schedule {
             None => Ok(inputs),
             Some(_) => Err(Error::Input(format!(
-                "the campaign `{}` has a schedule, so it runs by itself once a person armed it with `{}`",
+                "the campaign `{}` has a schedule, so it runs automatically after a person activates it with `{}`",
                 inputs.campaign.brief.name,
-                self.campaigns.words.command("schedule add FILE"),
+                (self.campaigns.command)("schedule add FILE"),
             ))),
         }
     }
@@ -189,25 +189,20 @@ impl OpenFolder<'_> {
         // Who can approve, and by which key, may be said in the profile.
         let signed = inputs.destination.profile().is_some_and(|profile| profile.approval.is_some());
         let key = if signed { " --key FILE" } else { "" };
-        let approve = self.campaigns.words.command(&format!("approve {}{key}", short(digest)));
+        let approve = (self.campaigns.command)(&format!("approve {}{key}", short(digest)));
         format!(
-            "show the person you work for what is planned; they approve it with `{approve}` in a terminal of their own, and \
-             then run_campaign sends it"
+            "show the plan to the person you work for. They approve it with `{approve}` in their own terminal; then \
+             call run_campaign to send it"
         )
     }
+}
 
-    /// Why a tool has no result, in the words of the command line.
-    pub(super) fn refused(&self, error: Error) -> ToolError {
-        match error {
-            Error::Unanswered { .. } | Error::HostChanged { .. } => error.into(),
-            Error::Busy { .. } | Error::BusyRun { .. } => ToolError::new("busy", self.campaigns.sentence(error)),
-            error => ToolError::new("campaign_refused", self.campaigns.sentence(error)),
-        }
-    }
-
-    /// The words for why something was not done, and what is wrong in particular.
-    pub(super) fn explain(&self, error: Error) -> (String, Vec<Finding>) {
-        self.campaigns.words.explain(error)
+/// Why a tool has no result.
+pub(super) fn refused(error: Error) -> ToolError {
+    match error {
+        Error::Unanswered { .. } | Error::HostChanged { .. } => error.into(),
+        Error::Busy { .. } | Error::BusyRun { .. } => ToolError::new("busy", sentence(&error)),
+        error => ToolError::new("campaign_refused", sentence(&error)),
     }
 }
 

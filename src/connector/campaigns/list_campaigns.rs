@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::folder::{OpenFolder, file_name};
+use super::folder::{OpenFolder, file_name, refused};
 use super::{LOCAL, number, run_properties, without_nulls};
 use crate::connector::error::ToolError;
 use crate::connector::tool::Tool;
@@ -17,16 +17,17 @@ use crate::runs::{Error, latest_of_file};
 pub(super) const TOOL: Tool = Tool {
     name: "list_campaigns",
     title: "Campaigns",
-    description: "The campaigns that this connector can check, preview and run: messages to lists of people, which somebody wrote \
-                  into files. Tells of each its channels and how its latest run stands. Costs nothing and sends nothing.",
+    description: "Lists the campaigns that this connector can check, preview and run. A campaign is a file with \
+                  messages for a list of recipients. Returns the channels and the latest run of each campaign. Costs \
+                  nothing and sends nothing.",
     annotations: LOCAL,
     input: nothing,
     output: || {
         object(
             json!({
-                "gateway": text("What the campaigns of this connector go through."),
+                "gateway": text("The gateway that the campaigns use."),
                 "items": { "type": "array", "items": item_schema() },
-                "count": number("How many there are."),
+                "count": number("The number of campaigns."),
             }),
             &["gateway", "items", "count"],
         )
@@ -47,12 +48,12 @@ pub(super) const TOOL: Tool = Tool {
 fn item_schema() -> Value {
     object(
         json!({
-            "file": text("The name of its file."),
-            "name": text("Its name; missing where its file has errors: check_campaign tells them."),
-            "gateway": text("The gateway that its file names, if it names one."),
-            "channels": { "type": "array", "items": { "type": "string" }, "description": "Its channels, in the order of trying." },
-            "errors": number("How many errors its file has, if it has any."),
-            "problem": text("Why its latest run cannot be read, if a record of it in the ledger is damaged."),
+            "file": text("The name of the campaign file."),
+            "name": text("The name of the campaign. Missing if its file has errors: call check_campaign for details."),
+            "gateway": text("The gateway named in the file, if any."),
+            "channels": { "type": "array", "items": { "type": "string" }, "description": "The channels, in the order in which they are tried." },
+            "errors": number("The number of errors in the file, if any."),
+            "problem": text("Why the latest run cannot be read, if its record in the ledger is damaged."),
             "latest_run": object(run_properties(), &["run", "state", "counts"]),
         }),
         &["file"],
@@ -69,7 +70,7 @@ async fn item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, ToolError> 
         Ok(latest) => (latest, None),
         // A damaged record of one campaign does not hide the others.
         Err(Error::Ledger(error)) if error.concerns_records() => (None, Some(error.damage())),
-        Err(error) => return Err(folder.refused(error)),
+        Err(error) => return Err(refused(error)),
     };
     Ok(known([
         ("file", Some(json!(file_name(file)))),

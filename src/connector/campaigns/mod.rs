@@ -14,7 +14,7 @@ mod run_campaign;
 mod run_status;
 
 pub(super) use folder::OpenFolder;
-pub use folder::{Campaigns, Words};
+pub use folder::{Campaigns, SuggestedCommand};
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ const LOCAL: Annotations = Annotations { open_world: false, ..Annotations::READI
 fn about_campaign(more: Value) -> Value {
     let campaign = json!({
         "type": "string", "minLength": 1, "maxLength": 255,
-        "description": "The name of a campaign or of its file, as `list_campaigns` tells them; never a path.",
+        "description": "The name of a campaign or of its file, as returned by `list_campaigns`; never a path.",
     });
     let mut schema = object(more, &["campaign"]);
     schema["properties"]["campaign"] = campaign;
@@ -47,8 +47,9 @@ fn about_campaign(more: Value) -> Value {
 fn counts() -> Value {
     json!({
         "type": "object", "additionalProperties": { "type": "integer" },
-        "description": "How many rows are in each state: planned, skipped, invalid, accepted, delivered, read, in_doubt and \
-                        others. Each row is in one state: `delivered` excludes messages that were `read`.",
+        "description": "The number of rows in each state: planned, skipped, invalid, accepted, delivered, read, \
+                        in_doubt and others. Each row is in one state: `delivered` excludes messages that were \
+                        `read`.",
     })
 }
 
@@ -60,15 +61,17 @@ fn number(description: &str) -> Value {
 /// The properties of a run that every tool tells of it.
 fn run_properties() -> Value {
     json!({
-        "run": text("Its name."),
+        "run": text("The name of the run."),
         "campaign": text("The name of the campaign."),
-        "gateway": text("What it goes through; `sandbox` is a rehearsal, which reaches nobody."),
-        "rows": number("How many recipients it has."),
+        "gateway": text("The gateway. `sandbox` means a rehearsal, which sends no real messages."),
+        "rows": number("The number of rows in the list."),
         "counts": counts(),
-        "delivered_or_read": number("How many messages were delivered, including those that were read. Report this number as delivered."),
-        "state": text("What it does: sending, stopped, interrupted, open, finished, given_up, replaced or cancelled."),
-        "stopped": text("Why it stopped, in a word."),
-        "why": text("The same in words."),
+        "delivered_or_read": number("The number of delivered messages, including messages that were read. Report this \
+                                     number as delivered."),
+        "state": text("The state of the run: sending, stopped, interrupted, open, finished, given_up, replaced or \
+                       cancelled."),
+        "stopped": text("The code of the reason why it stopped."),
+        "why": text("The reason why it stopped, as a sentence."),
     })
 }
 
@@ -76,8 +79,8 @@ fn run_properties() -> Value {
 fn notify_command_note(inputs: &Inputs) -> Option<&'static str> {
     inputs.campaign.places.of_key(NOTIFY_COMMAND)?;
     Some(
-        "this connector does not start `notify.command` of the campaign, so nobody is notified by it; `notify.url`, and `notify` \
-         in the profile's policy, work",
+        "this connector does not start `notify.command` of the campaign, so it sends no notification that way; \
+         `notify.url` and `notify` in the profile's policy work",
     )
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
-use super::folder::{Campaigns, OpenFolder};
+use super::folder::{OpenFolder, refused, sentence};
 use super::{about_campaign, number};
 use crate::connector::caller::Caller;
 use crate::connector::error::ToolError;
@@ -25,15 +25,15 @@ use crate::runs::{
 pub(super) const TOOL: Tool = Tool {
     name: "run_campaign",
     title: "Run a campaign",
-    description: "SENDS MESSAGES TO MANY PEOPLE AND COSTS MONEY. Sends a campaign as it was planned, under the digest that \
-                  plan_campaign returned, once a person approved that in a terminal of their own. Until then the answer is \
-                  `pending` and nothing is sent: show the person what was planned and tell them `how_to`; do not look for \
-                  another way. Once it began, the answer has the run's name: run_status tells the rest.",
+    description: "SENDS MESSAGES TO MANY PEOPLE AND COSTS MONEY. Sends a planned campaign after a person approved the \
+                  digest from plan_campaign in their own terminal. Until then the result is `pending` and nothing is \
+                  sent: show the plan and `how_to` to the person you work for, and do not try another way. When the \
+                  run starts, the result contains its name; call run_status for its progress.",
     annotations: Annotations::SENDING,
     input: || {
         let digest = json!({
             "type": "string", "pattern": DIGEST,
-            "description": "The digest that plan_campaign returned.",
+            "description": "The digest returned by plan_campaign.",
         });
         let mut schema = about_campaign(json!({ "digest": digest }));
         schema["required"] = json!(["campaign", "digest"]);
@@ -44,8 +44,8 @@ pub(super) const TOOL: Tool = Tool {
             json!({
                 "started": { "type": "boolean", "description": "Whether messages are being sent now." },
                 "run": text("The name of the run."),
-                "pending": { "type": "boolean", "description": "Whether a person has to approve it first." },
-                "messages": number("How many people would get a message, where it is pending."),
+                "pending": { "type": "boolean", "description": "Whether a person must approve the digest first." },
+                "messages": number("The number of messages that would be sent, if the result is `pending`."),
                 "how_to": text("What to do next."),
             }),
             &["started", "how_to"],
@@ -57,7 +57,7 @@ pub(super) const TOOL: Tool = Tool {
             let folder = caller.campaigns()?;
             let file = folder.file(&arguments)?;
             let digest = arguments.text("digest");
-            let inputs = folder.inputs_to_send(file).await.map_err(|error| folder.refused(error))?;
+            let inputs = folder.inputs_to_send(file).await.map_err(refused)?;
             begin(caller, &folder, inputs, digest).await
         })
     },
@@ -89,27 +89,27 @@ async fn begin(
         Programs::OfProfile(profile.and_then(|profile| profile.notify.as_ref()).map(|notify| notify.way.clone()));
     let request = Request { plan: Some(digest), approved_only: true, ..Request::default() };
     let files = OwnFiles { state: &folder.adapters.state, profiles: &folder.adapters.profiles };
-    let launch = Launch::of(inputs, request, files).map_err(|error| folder.refused(error))?;
+    let launch = Launch::of(inputs, request, files).map_err(refused)?;
     let (adapters, mut beginning) = heard(folder.adapters);
-    let task = run(launch, adapters, (caller.interrupt.clone(), programs), Arc::clone(folder.campaigns));
+    let task = run(launch, adapters, (caller.interrupt.clone(), programs));
     // Whoever wanted it may hang up.
     let mut task = folder.campaigns.runs.spawn(task);
     let ended = tokio::select! {
         biased;
         Some(run) = beginning.recv() => {
-            return Ok(json!({ "started": true, "run": run, "how_to": "call run_status to see how it stands" }));
+            return Ok(json!({ "started": true, "run": run, "how_to": "call run_status for the progress of the run" }));
         }
         ended = &mut task => ended,
     };
     match ended {
-        Ok(Ok(None)) => Ok(json!({ "started": true, "how_to": "call run_status to see how it stands" })),
+        Ok(Ok(None)) => Ok(json!({ "started": true, "how_to": "call run_status for the progress of the run" })),
         Ok(Ok(Some(nothing))) => Ok(json!({ "started": false, "messages": 0, "how_to": no_run(&nothing) })),
         Ok(Err(
             Error::NotConfirmed { what: ProposalKind::Run(messages), .. }
             | Error::Plan(PlanRefusal::Unapproved { number: messages, .. }),
         )) => Ok(json!({ "started": false, "pending": true, "messages": messages, "how_to": how_to_approve })),
-        Ok(Err(error)) => Err(folder.refused(error)),
-        Err(_) => Err(ToolError::new("internal", "the run ended by an error of the connector; call run_status")),
+        Ok(Err(error)) => Err(refused(error)),
+        Err(_) => Err(ToolError::new("internal", "the run stopped because the connector failed; call run_status")),
     }
 }
 
@@ -132,7 +132,6 @@ async fn run(
     launch: Launch,
     adapters: Adapters,
     (mut interrupt, programs): (watch::Receiver<Interrupt>, Programs),
-    campaigns: Arc<Campaigns>,
 ) -> Result<Option<NothingLeft>, Error> {
     let (ledger, clock) = (Arc::clone(&adapters.ledger), adapters.clock);
     let ended = match launch.run(adapters, Arc::new(NobodyHere), interrupt.clone()).await? {
@@ -142,12 +141,12 @@ async fn run(
     let EndedRun { run, stop, results, .. } = *ended;
     tracing::info!(run = run.name(), stopped = stop.is_some(), "ended");
     if let Some(Err(error)) = results {
-        tracing::error!("the results of {} are not written: {}", run.name(), campaigns.sentence(error));
+        tracing::error!("cannot write the results of {}: {}", run.name(), sentence(&error));
     }
     tokio::select! {
         told = notify::tell_at_end(ledger.as_ref(), clock, &programs) => {
             if let Err(error) = told {
-                tracing::warn!("nobody could be notified: {error}");
+                tracing::warn!("cannot send notifications: {error}");
             }
         }
         _ = interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))) => {}
@@ -160,7 +159,7 @@ fn no_run(nothing: &NothingLeft) -> String {
     let survey = &nothing.survey.survey;
     let rows = plural(survey.recipients, "row");
     format!(
-        "no run began: no row of the list gets a message now ({rows}: {}). Nothing has to be done",
+        "no run was started: no row of the list gets a message now ({rows}: {}). Nothing needs to be done",
         counts_line(&survey.counts())
     )
 }

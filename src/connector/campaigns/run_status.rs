@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::folder::refused;
 use super::{LOCAL, about_campaign, number, run_properties, without_nulls};
 use crate::connector::error::ToolError;
 use crate::connector::tool::Tool;
@@ -11,31 +12,32 @@ use crate::runs::{Error, latest_of_file};
 
 pub(super) const TOOL: Tool = Tool {
     name: "run_status",
-    title: "How a run stands",
-    description: "How the latest run of a campaign stands: what it does, how many messages are in which state, what became of \
-                  them by channel. A run to people comes before a rehearsal. Costs nothing and sends nothing.",
+    title: "Status of a run",
+    description: "Returns the status of a campaign's latest run: its state, the number of messages in each state, and \
+                  delivery by channel. Returns the latest live run, or the latest rehearsal if there is no live run. \
+                  Costs nothing and sends nothing.",
     annotations: LOCAL,
     input: || about_campaign(json!({})),
     output: || {
         let mut properties = run_properties();
         let more = json!({
-            "edition": text("What makes it another run of the same campaign."),
-            "endpoint": text("How messages are handed over: sync or async."),
-            "parts": number("How many parts the gateway billed, as far as it told."),
-            "began_at": text("When it began."),
-            "ended_at": text("When it last ended."),
-            "results": text("The operator's file with the result of each row."),
-            "purged_at": text("When what was known of whom it sent to was taken out of the ledger; its counts stay."),
+            "edition": text("The edition, which distinguishes repeated runs of a campaign."),
+            "endpoint": text("The endpoint that receives the requests: sync or async."),
+            "parts": number("The number of parts that the gateway billed, as far as it is known."),
+            "began_at": text("When the run started."),
+            "ended_at": text("When the run last ended."),
+            "results": text("The path of the results file, which has the result of each row."),
+            "purged_at": text("When the recipients' data was removed from the ledger. The counts remain."),
             "channels": {
                 "type": "object",
-                "description": "Its messages by channel: rows by state in `counts`, readings in `read`, messages that arrived \
-                                only in part in `in_part`, delivery times in `delivery`, and delivered messages whose time \
-                                cannot be right in `uncertain_times`.",
+                "description": "Figures by channel: `counts` has the rows in each state, `read` the read messages, \
+                                `in_part` the partly delivered messages, `delivery` the delivery times, and \
+                                `uncertain_times` the delivered messages with implausible times.",
             },
             "approved": {
                 "type": "array",
-                "items": { "type": "object", "properties": { "by": text("Who."), "at": text("When.") } },
-                "description": "Who approved it.",
+                "items": { "type": "object", "properties": { "by": text("The name of the person."), "at": text("When they approved it.") } },
+                "description": "The approvals of the run.",
             },
         });
         if let (Some(properties), Some(more)) = (properties.as_object_mut(), more.as_object()) {
@@ -54,12 +56,12 @@ pub(super) const TOOL: Tool = Tool {
             let name = folder.name_of(&file).unwrap_or_else(stem);
             let found = match latest_of_file(ledger, &name, &file).await {
                 Err(Error::RunsElsewhere { .. }) => None,
-                found => found.map_err(|error| folder.refused(error))?,
+                found => found.map_err(refused)?,
             };
             let Some(run) = found else {
-                return Err(ToolError::new("no_run", "no run of this campaign began yet"));
+                return Err(ToolError::new("no_run", "this campaign has no runs yet"));
             };
-            let standing = RunStanding::read(ledger, run).await.map_err(|error| folder.refused(error.into()))?;
+            let standing = RunStanding::read(ledger, run).await.map_err(|error| refused(error.into()))?;
             Ok(without_nulls(standing.json()))
         })
     },

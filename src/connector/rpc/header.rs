@@ -35,7 +35,7 @@ impl Head<'_> {
 fn differs(header: &str, told: Option<&str>, is: &str) -> Option<String> {
     match told.map(decoded) {
         Some(Some(told)) if told == is => None,
-        Some(Some(_)) => Some(format!("`{header}` is not what the body says")),
+        Some(Some(_)) => Some(format!("`{header}` differs from the body")),
         Some(None) => Some(format!("`{header}` cannot be decoded")),
         None => Some(format!("`{header}` is missing")),
     }

@@ -41,7 +41,7 @@ pub(in crate::connector) fn read(head: Option<Head<'_>>, body: &[u8]) -> Result<
     let refuse = |id: Option<&Value>, era, fault| failed(id, era, &fault);
     let document = read_document(body).map_err(|_| refuse(None, guessed, Fault::unreadable()))?;
     let Value::Object(mut message) = document.value else {
-        return Err(refuse(None, guessed, Fault::shape("one object is wanted, and no batch")));
+        return Err(refuse(None, guessed, Fault::shape("the message must be one object; batches are not supported")));
     };
     let id = message.remove("id");
     let known = id.as_ref().filter(|id| is_id(id) && !document.repeated.has_outermost("id"));
@@ -50,12 +50,12 @@ pub(in crate::connector) fn read(head: Option<Head<'_>>, body: &[u8]) -> Result<
         return Err(shape(&problem));
     }
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(shape("`jsonrpc` is not \"2.0\""));
+        return Err(shape("`jsonrpc` must be \"2.0\""));
     }
     if !message.contains_key("method") && (message.contains_key("result") || message.contains_key("error")) {
         return Ok(Message::Silent);
     }
-    let Some(Value::String(method)) = message.remove("method") else { return Err(shape("`method` is no text")) };
+    let Some(Value::String(method)) = message.remove("method") else { return Err(shape("`method` must be a string")) };
     let params = match message.remove("params") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(params)) => params,
@@ -65,7 +65,7 @@ pub(in crate::connector) fn read(head: Option<Head<'_>>, body: &[u8]) -> Result<
     let id = match id {
         None => return Ok(Message::Silent),
         Some(id) if is_id(&id) => id,
-        Some(_) => return Err(refuse(None, era, Fault::shape("`id` is neither a text nor a whole number"))),
+        Some(_) => return Err(refuse(None, era, Fault::shape("`id` must be a string or a whole number"))),
     };
     if era == Era::Modern {
         judge(head, &method, &params).map_err(|fault| refuse(Some(&id), era, fault))?;

@@ -9,14 +9,14 @@ use crate::gateway::AskBalance;
 pub(super) const TOOL: Tool = Tool {
     name: "balance",
     title: "Account balance",
-    description: "How much money is left on the messaging account, and in which currency. Costs nothing and sends nothing.",
+    description: "Returns the balance of the messaging account and its currency. Costs nothing and sends nothing.",
     annotations: Annotations::READING,
     input: nothing,
     output: || {
         object(
             json!({
-                "amount": { "type": "number", "description": "What is left." },
-                "currency": text("The code of the currency; empty where the platform tells none."),
+                "amount": { "type": "number", "description": "The balance." },
+                "currency": text("The currency code; empty if the gateway does not return one."),
             }),
             &["amount", "currency"],
         )

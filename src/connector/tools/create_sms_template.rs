@@ -11,16 +11,16 @@ use crate::gateway::CreateSmsTemplate;
 pub(super) const TOOL: Tool = Tool {
     name: "create_sms_template",
     title: "Create an SMS template",
-    description: "Adds an SMS template to the account: a text for later. Nobody gets a message. Without `confirm: true` it \
-                  creates nothing and returns a preview: show that to the person you work for first.",
+    description: "Adds an SMS template to the account for later use. Sends no message. Without `confirm: true` \
+                  nothing is created and the result is a preview: show it to the person you work for first.",
     annotations: Annotations::ADDING,
     input: || {
         let named =
             |description| json!({ "type": "string", "minLength": 1, "maxLength": 4_096, "description": description });
         object(
             json!({
-                "name": named("Its name, by which people find it."),
-                "text": named("Its text."),
+                "name": named("The name of the template."),
+                "text": named("The text of the template."),
                 "confirm": saying::confirm(),
             }),
             &["name", "text"],

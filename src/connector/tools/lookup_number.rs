@@ -9,17 +9,18 @@ use crate::domain::Outcome;
 
 pub(super) const TOOL: Tool = Tool {
     name: "lookup_number",
-    title: "Look a number up",
-    description: "Whether a phone number exists, and which network it is in. The subscriber notices nothing. EACH LOOKUP COSTS \
-                  MONEY, ALSO OF THE SAME NUMBER: look up only numbers that the person you work for asked about. The \
-                  operator limits lookups per hour.",
+    title: "Look up a number",
+    description: "Returns whether a phone number exists and which network it belongs to. The subscriber does not \
+                  notice. EACH LOOKUP COSTS MONEY, EVEN FOR THE SAME NUMBER: look up only numbers that the person you \
+                  work for asked about. The operator limits lookups per hour.",
     annotations: Annotations::CHARGING,
     input: || object(json!({ "phone": phone() }), &["phone"]),
     output: || {
         object(
             json!({
-                "phone": text("The number that was looked up, digits only."),
-                "result": { "type": "object", "description": "What the platform knows of it; its members are the platform's own." },
+                "phone": text("The phone number, digits only."),
+                "result": { "type": "object", "description": "The gateway's data about the number, as the gateway \
+                                                              returns it." },
             }),
             &["phone", "result"],
         )
@@ -40,8 +41,11 @@ pub(super) const TOOL: Tool = Tool {
                 }
                 Some(Outcome::Rejected { error, .. }) => Err(ToolError::new("platform_error", error)),
                 Some(Outcome::Queued { .. } | Outcome::NotSent { .. } | Outcome::InDoubt { .. }) | None => {
-                    Err(ToolError::new("unknown_outcome", "the platform did not say what came of the lookup")
-                        .how_to("it may have been charged; do not repeat it unless somebody wants that"))
+                    Err(ToolError::new("unknown_outcome", "the gateway did not return the outcome of the lookup")
+                        .how_to(
+                            "the lookup might have been charged; repeat it only if the person you work for asks for \
+                             that",
+                        ))
                 }
             }
         })

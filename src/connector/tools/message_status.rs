@@ -9,18 +9,19 @@ use crate::gateway::AskStatus;
 pub(super) const TOOL: Tool = Tool {
     name: "message_status",
     title: "Status of a message",
-    description: "What became of one message: its status in the platform's word (such as QUEUED, DELIVERED, READ, EXPIRED) \
-                  and when it last changed. `id` is the identifier that a sending tool returned. Costs nothing and sends nothing.",
+    description: "Returns the delivery status of one message as the gateway names it (such as QUEUED, DELIVERED, \
+                  READ, EXPIRED), and when it last changed. `id` is the identifier returned by a sending tool. Costs \
+                  nothing and sends nothing.",
     annotations: Annotations::READING,
-    input: || object(json!({ "id": message_id("The identifier that a sending tool returned as `id`.") }), &["id"]),
+    input: || object(json!({ "id": message_id("The `id` returned by a sending tool.") }), &["id"]),
     output: || {
         object(
             json!({
-                "id": answered("The message's identifier, as the platform writes it."),
-                "msg_id": answered("The platform's identifier."),
+                "id": answered("The message's identifier, as the gateway returns it."),
+                "msg_id": answered("The gateway's identifier of the message."),
                 "type": text("The channel."),
-                "status": text("The status, in the platform's word."),
-                "updated": text("When the status last changed, as the platform writes it."),
+                "status": text("The delivery status, as the gateway names it."),
+                "updated": text("When the status last changed, as the gateway returns it."),
             }),
             &["id", "status"],
         )

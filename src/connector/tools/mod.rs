@@ -81,7 +81,7 @@ pub(super) fn text(description: &str) -> Value {
 /// The schema of a phone number.
 fn phone() -> Value {
     json!({
-        "description": "One phone number with the code of its country: digits, with a plus sign or without.",
+        "description": "One phone number with its country code: digits, with or without a plus sign.",
         "anyOf": [
             { "type": "string", "pattern": "^\\+?[0-9]{8,15}$" },
             { "type": "integer", "minimum": 10_000_000, "maximum": 999_999_999_999_999_u64 },
@@ -120,10 +120,10 @@ const MOST: u64 = 200;
 fn page() -> Value {
     object(
         json!({
-            "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "default": MOST, "description": "The most items to return." },
+            "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "default": MOST, "description": "The maximum number of items to return." },
             "offset": {
                 "type": "integer", "minimum": 0, "maximum": LARGEST_WHOLE, "default": 0,
-                "description": "How many items to leave out at the beginning.",
+                "description": "The number of items to skip from the start.",
             },
         }),
         &[],
@@ -135,8 +135,9 @@ fn page_of(item: &Value) -> Value {
     object(
         json!({
             "items": { "type": "array", "items": item },
-            "total": { "type": "integer", "description": "How many there are in all." },
-            "truncated": { "type": "boolean", "description": "Whether more follow after these; ask with a larger `offset`." },
+            "total": { "type": "integer", "description": "The total number of items." },
+            "truncated": { "type": "boolean", "description": "Whether there are more items; call again with a larger \
+                                                              `offset`." },
         }),
         &["items", "total", "truncated"],
     )

@@ -14,11 +14,12 @@ fn channels() -> impl Iterator<Item = Channel> {
 
 pub(super) const TOOL: Tool = Tool {
     name: "send_chain",
-    title: "Send by the first channel that works",
-    description: "Sends one message to one person by several channels, tried in the order of `channels` until one delivers; \
-                  each has an object of its name with what is said there. Some channels carry one-time codes only, and refuse anything else. It costs \
-                  money and cannot be taken back. Without `confirm: true` it sends nothing and returns a preview: show that \
-                  to the person you work for first. The answer is an identifier and no delivery: ask message_status later.",
+    title: "Send on the first channel that works",
+    description: "Sends one message to one recipient. The channels are tried in the order of `channels` until one \
+                  delivers. Add an object with the message for each channel, named like the channel. Some channels \
+                  accept one-time codes only. This costs money and cannot be undone. Without `confirm: true` nothing \
+                  is sent and the result is a preview: show it to the person you work for first. An accepted message \
+                  is not yet delivered: call message_status later.",
     annotations: Annotations::SENDING,
     input: || {
         let names: Vec<&str> = channels().map(Channel::name).collect();
@@ -48,10 +49,11 @@ fn draft(arguments: &Map<String, Value>) -> Draft {
     let mut problems = Vec::new();
     for channel in channels() {
         match (tried.contains(&channel), said(channel).is_some()) {
-            (true, false) => problems.push(format!(
-                "`channels` has `{channel}`, but what is said there is missing: add an object `{channel}`"
+            (true, false) => problems
+                .push(format!("`channels` has `{channel}`, but its message is missing: add an object `{channel}`")),
+            (false, true) => problems.push(format!(
+                "`{channel}` has a message but is missing in `channels`: add it there, or remove the object"
             )),
-            (false, true) => problems.push(format!("there is an object `{channel}`, but `channels` does not have it")),
             _ => {}
         }
     }

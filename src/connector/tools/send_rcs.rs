@@ -10,10 +10,10 @@ use crate::domain::Channel;
 pub(super) const TOOL: Tool = Tool {
     name: "send_rcs",
     title: "Send an RCS message",
-    description: "Sends one RCS message with an image and a button to one person; with `sms_text` and `sms_sender` who cannot \
-                  get RCS gets that SMS instead. It costs money and cannot be taken back. Without `confirm: true` it sends \
-                  nothing and returns a preview: show that to the person you work for first. The answer is an identifier and \
-                  no delivery: ask message_status later.",
+    description: "Sends one RCS message with an image and a button to one recipient. With `sms_text` and \
+                  `sms_sender`, a recipient who cannot receive RCS gets that SMS instead. This costs money and cannot \
+                  be undone. Without `confirm: true` nothing is sent and the result is a preview: show it to the \
+                  person you work for first. An accepted message is not yet delivered: call message_status later.",
     annotations: Annotations::SENDING,
     input: || {
         let said = |key| saying::said(Channel::Rcs, key);

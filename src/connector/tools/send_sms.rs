@@ -10,9 +10,9 @@ use crate::domain::Channel;
 pub(super) const TOOL: Tool = Tool {
     name: "send_sms",
     title: "Send an SMS",
-    description: "Sends one SMS to one person. It costs money and cannot be taken back. Without `confirm: true` it sends \
-                  nothing and returns a preview: show that to the person you work for first. The answer is an identifier and \
-                  no delivery: ask message_status later.",
+    description: "Sends one SMS to one recipient. This costs money and cannot be undone. Without `confirm: true` \
+                  nothing is sent and the result is a preview: show it to the person you work for first. An accepted \
+                  message is not yet delivered: call message_status later.",
     annotations: Annotations::SENDING,
     input: || {
         saying::sending(

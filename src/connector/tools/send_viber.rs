@@ -10,10 +10,10 @@ use crate::domain::Channel;
 pub(super) const TOOL: Tool = Tool {
     name: "send_viber",
     title: "Send a Viber message",
-    description: "Sends one Viber message to one person: a text, an image, both with a button, or a carousel of cards; \
-                  `viber_type` follows from what is given. It costs money and cannot be taken back. Without `confirm: true` \
-                  it sends nothing and returns a preview: show that to the person you work for first. The answer is an \
-                  identifier and no delivery: ask message_status later.",
+    description: "Sends one Viber message to one recipient: a text, an image, both with a button, or a carousel of \
+                  cards. If `viber_type` is omitted, it follows from the other arguments. This costs money and cannot \
+                  be undone. Without `confirm: true` nothing is sent and the result is a preview: show it to the \
+                  person you work for first. An accepted message is not yet delivered: call message_status later.",
     annotations: Annotations::SENDING,
     input: || {
         let said = |key| saying::said(Channel::Viber, key);

@@ -9,17 +9,17 @@ use crate::gateway::{AskSenders, Sender};
 pub(super) const TOOL: Tool = Tool {
     name: "senders",
     title: "Sender names",
-    description: "The sender names of the messaging account with the platform's word for the state of each. A message can \
-                  only be sent under a name that the platform verified. Costs nothing and sends nothing.",
+    description: "Lists the sender names of the messaging account and the state of each. Only a sender name that the \
+                  gateway verified can send messages. Costs nothing and sends nothing.",
     annotations: Annotations::READING,
     input: nothing,
     output: || {
         let item = object(
-            json!({ "name": text("The sender name."), "status": text("Its state, in the platform's word.") }),
+            json!({ "name": text("The sender name."), "status": text("The state of the sender name, as the gateway names it.") }),
             &["name", "status"],
         );
         object(
-            json!({ "items": { "type": "array", "items": item }, "count": { "type": "integer", "description": "How many there are." } }),
+            json!({ "items": { "type": "array", "items": item }, "count": { "type": "integer", "description": "The number of sender names." } }),
             &["items", "count"],
         )
     },

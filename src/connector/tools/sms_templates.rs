@@ -9,7 +9,7 @@ use crate::gateway::{ListSmsTemplates, SmsTemplate};
 pub(super) const TOOL: Tool = Tool {
     name: "sms_templates",
     title: "SMS templates",
-    description: "The SMS templates of the account: texts that somebody prepared. Costs nothing and sends nothing.",
+    description: "Lists the SMS templates of the account: texts prepared earlier. Costs nothing and sends nothing.",
     annotations: Annotations::READING,
     input: page,
     output: || page_of(&item_schema()),
@@ -25,11 +25,11 @@ pub(super) const TOOL: Tool = Tool {
 pub(super) fn item_schema() -> Value {
     object(
         json!({
-            "id": answered("The platform's identifier of the template."),
-            "name": text("Its name."),
-            "template": text("Its text."),
-            "count": text("Two numbers with a slash between them, as the platform writes them."),
-            "datetime": text("When it was made, as the platform writes it."),
+            "id": answered("The gateway's identifier of the template."),
+            "name": text("The name of the template."),
+            "template": text("The text of the template."),
+            "count": text("Two numbers separated by a slash, as the gateway returns them."),
+            "datetime": text("When the template was created, as the gateway returns it."),
         }),
         &[],
     )

@@ -9,7 +9,7 @@ use crate::gateway::{ListViberTemplates, ViberTemplate};
 pub(super) const TOOL: Tool = Tool {
     name: "viber_templates",
     title: "Viber templates",
-    description: "The Viber templates of the account with their states. Costs nothing and sends nothing.",
+    description: "Lists the Viber templates of the account and their states. Costs nothing and sends nothing.",
     annotations: Annotations::READING,
     input: page,
     output: || page_of(&item_schema()),
@@ -25,10 +25,10 @@ pub(super) const TOOL: Tool = Tool {
 fn item_schema() -> Value {
     object(
         json!({
-            "id": answered("The platform's identifier of the template."),
-            "signature": text("The sender name that it is for."),
-            "template": text("Its text."),
-            "status": text("Its state, in the platform's word."),
+            "id": answered("The gateway's identifier of the template."),
+            "signature": text("The sender name of the template."),
+            "template": text("The text of the template."),
+            "status": text("The state of the template, as the gateway names it."),
         }),
         &[],
     )

@@ -75,11 +75,11 @@ fn signals() -> Vec<Signal> {
 #[test]
 fn each_answer_has_its_steps() {
     let warn = |what: &str| Step::Warn(what.to_owned());
-    let slow_down = || warn("the gateway asks to slow down (HTTP 429); the pace is halved");
+    let slow_down = || warn("the gateway asked campaign to slow down (HTTP 429); the rate is halved");
     let in_doubt = || {
         warn(
-            "the gateway asks to slow down (HTTP 429); the pace is halved; its answer does not prove that nothing was sent, so \
-             the messages of this request are in doubt and are not retried",
+            "the gateway asked campaign to slow down (HTTP 429); the rate is halved; the messages of this request are \
+             in doubt and not retried, because the response does not prove that none were sent",
         )
     };
     let pause = |reason: &str, seconds, next| {
@@ -237,7 +237,7 @@ fn at_a_bound_what_fits_goes_alone_and_a_start_waits_for_another_day_or_stops() 
     assert!(!course.may_begin(1, 0) && course.may_begin(0, 0));
     let Bounded::Waits { reason, time } = course.bounded((0, true), &day, second) else { panic!("it waits") };
     assert_eq!((time, course.is_paused()), (Duration::from_secs(3_600), true));
-    assert!(reason.contains("from 2026-11-24 00:00 on (UTC)"), "{reason}");
+    assert!(reason.contains("at 2026-11-24 00:00 (UTC)"), "{reason}");
     // It asks again from time to time, and tells it once.
     course.look(second + ASKS_AGAIN);
     assert!(!course.is_paused());

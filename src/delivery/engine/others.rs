@@ -27,7 +27,7 @@ impl Engine {
             let in_a_row = doubtful_in_a_row(&self.route.ledger.envelopes(run, around).await?);
             if in_a_row >= self.most_doubtful {
                 let (requests, are) = (plural(in_a_row.into(), "request"), one_or(in_a_row.into(), "is", "are"));
-                let reason = format!("{requests} in a row {are} in doubt, of all processes that send the run");
+                let reason = format!("{requests} in a row {are} in doubt across all processes of the run");
                 self.halt(Stop::new(StopKind::Breaker, reason));
             }
         }

@@ -7,13 +7,14 @@ use super::{Facts, Field, Values};
 use crate::domain::Extra;
 
 pub(super) const FACTS: Facts = Facts {
-    title: "code call",
-    doc: "A call whose last four digits are a one-time code; stands alone.",
+    title: "verification call",
+    doc: "A verification call: the last four digits of the caller's number are a one-time code. Cannot be combined \
+        with other channels.",
     fields: &[Field::extra()],
     single: true,
     personal: true,
     price_example: "0.60",
-    price_doc: "The price of a code call.",
+    price_doc: "The price of a verification call.",
     ..Facts::PLAIN
 };
 

@@ -7,9 +7,9 @@ use super::TextLimit;
 use crate::domain::OperationKind;
 
 /// Why a stage of a pipeline has no place for a lifetime or short links.
-const NO_SUCH_FIELD: &str = "its stages have no such field";
+const NO_SUCH_FIELD: &str = "its stages have no field for it";
 /// Why a stage of a pipeline has no place for images and buttons.
-pub(super) const TEXT_ALONE: &str = "its stages carry only a signature and a text";
+pub(super) const TEXT_ALONE: &str = "its stages contain only a signature and a message";
 
 /// A key of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl Field {
         Self::new("message", FieldKind::Message)
             .about(
                 "\"Hello, {{ first_name }}\"",
-                "The text, or `{ file: NAME }` for a text file beside this file or in templates/.",
+                "The message text, or `{ file: NAME }` for a text file in this file's folder or in templates/.",
             )
             .called("text")
             .flat(WirePlace::Under(flat))
@@ -155,14 +155,14 @@ impl Field {
 
     /// The address of the image, under this name; a pipeline has no place for it.
     pub(super) const fn image(flat: WirePlace) -> Self {
-        let doc = "The address of the image.";
+        let doc = "The URL of the image.";
         Self::new("image", FieldKind::Template).about("https://cdn.example/autumn.png", doc).flat(flat)
     }
 
     /// The address that the button opens, under this name; a pipeline has no place for it.
     pub(super) const fn link(flat: &'static str) -> Self {
         Self::new("link", FieldKind::Template)
-            .about("https://shop.example", "The address that the button opens.")
+            .about("https://shop.example", "The URL that the button opens.")
             .limit(TextLimit::WebAddress)
             .flat(WirePlace::Under(flat))
     }
@@ -176,7 +176,7 @@ impl Field {
     /// The seconds for which delivery is tried, under this name; a pipeline has no place for it.
     pub(super) const fn lifetime(flat: &'static str, least: u32, most: u32) -> Self {
         Self::new("lifetime", FieldKind::Seconds { least, most })
-            .about("1h", "How long delivery is tried on this channel.")
+            .about("1h", "How long to keep trying to deliver on this channel.")
             .flat(WirePlace::Under(flat))
             .stage(WirePlace::Nowhere(NO_SUCH_FIELD))
     }
@@ -184,14 +184,14 @@ impl Field {
     /// Whether links are shortened; a pipeline has no place for it.
     pub(super) const fn short_link() -> Self {
         Self::new("short_link", FieldKind::Flag)
-            .about("true", "Whether links are shortened and tracked, if the tariff has it.")
+            .about("true", "Shortens and tracks links, if your tariff includes this.")
             .flat(WirePlace::Shared("short_link"))
             .stage(WirePlace::Nowhere(NO_SUCH_FIELD))
     }
 
     /// Extra properties.
     pub(super) const fn extra() -> Self {
-        let doc = "Extra properties of the operation, sent as they are.";
+        let doc = "Additional properties of the operation, sent unchanged.";
         Self::new("fields", FieldKind::Extra).about("{ unsubscribe_link: true }", doc)
     }
 

@@ -8,7 +8,7 @@ use crate::domain::Extra;
 
 pub(super) const FACTS: Facts = Facts {
     title: "lookup",
-    doc: "A lookup of the number; sends nothing to anybody and stands alone.",
+    doc: "Looks up the number. Sends no message, and cannot be combined with other channels.",
     fields: &[Field::extra()],
     single: true,
     price_example: "0.05",

@@ -7,7 +7,8 @@ use super::value::{self, FieldValues, filled, map, optional, text};
 use super::{Facts, Field, Need, TextLimit, Values, WirePlace};
 use crate::domain::Extra;
 
-const NEEDED: Need = Need::OutsidePipeline("outside a pipeline an RCS message has an image and a button with a link");
+const NEEDED: Need =
+    Need::OutsidePipeline("outside a pipeline, an RCS message needs an image and a button with a link");
 
 const SIGNATURE: Field = Field::signature("rcs_signature");
 const MESSAGE: Field = Field::message("rcs_message").required().limit(TextLimit::AtMost(3072));
@@ -22,7 +23,7 @@ const UNCARRIED: WirePlace = WirePlace::Nowhere(TEXT_ALONE);
 pub(super) const FACTS: Facts = Facts {
     title: "RCS",
     example: "{ signature: OlenaCo, message: \"Hello\", … }",
-    doc: "A rich message; image, button and link are required, but a pipeline cannot carry them.",
+    doc: "A rich message. Image, button and link are required, except in a pipeline, which does not support them.",
     fields: &[SIGNATURE, MESSAGE, IMAGE, BUTTON, LINK, LIFETIME, SHORT_LINK, Field::extra()],
     senders_listed: true,
     price_example: "0.50",

@@ -10,7 +10,7 @@ use crate::domain::{Extra, OperationKind, Plain};
 
 const SIGNATURE: Field = Field::signature("sms_signature").limit(TextLimit::AlphaName);
 const MESSAGE: Field = Field::message("sms_message").required().limit(TextLimit::Parts);
-const NO_LIFETIME: &str = "it has no field for the lifetime of the SMS";
+const NO_LIFETIME: &str = "it has no field for the SMS lifetime";
 const LIFETIME: Field = Field::lifetime("sms_lifetime", 3_600, 259_200).nowhere(&[
     (OperationKind::ViberSms, NO_LIFETIME),
     (OperationKind::RcsSms, NO_LIFETIME),
@@ -18,18 +18,19 @@ const LIFETIME: Field = Field::lifetime("sms_lifetime", 3_600, 259_200).nowhere(
 ]);
 const SHORT_LINK: Field = Field::short_link();
 const MAX_PARTS: Field = Field::new("max_parts", FieldKind::Number { least: 1, most: 255 })
-    .about("3", "The most billed parts; a longer message makes its row invalid.")
+    .about("3", "The maximum number of billed parts. A longer message makes its row invalid.")
     .default("3");
 const PLAIN: Field = Field::new("plain", FieldKind::Word(&Plain::NAMES)).about(
     "quotes",
-    "Replaces characters that make an SMS cost more parts: `quotes` those that typesetting writes (quotation marks, dashes, blanks, \
-     dots) and no letter, `latin` all of them, Cyrillic by the official Ukrainian table of 2010.",
+    "Replaces characters that increase the number of billed parts. `quotes` replaces typographic quotation marks, \
+     dashes, spaces and dots, but no letters. `latin` also replaces letters; it transliterates Cyrillic according \
+     to the official Ukrainian table of 2010.",
 );
 
 pub(super) const FACTS: Facts = Facts {
     title: "SMS",
     example: "{ signature: OlenaCo, message: \"Hello\" }",
-    doc: "A text message.",
+    doc: "An SMS message.",
     fields: &[SIGNATURE, MESSAGE, LIFETIME, SHORT_LINK, MAX_PARTS, PLAIN, Field::extra()],
     senders_listed: true,
     billed_by_part: true,

@@ -12,11 +12,11 @@ const LIFETIME: Field = Field::lifetime("telegram_lifetime", 60, u32::MAX);
 pub(super) const FACTS: Facts = Facts {
     title: "Telegram",
     example: "{ message: \"{{ code }}\" }",
-    doc: "A one-time code by Telegram.",
+    doc: "A one-time code sent through Telegram.",
     fields: &[MESSAGE, LIFETIME, Field::extra()],
     personal: true,
     price_example: "0.40",
-    price_doc: "The price of a code by Telegram.",
+    price_doc: "The price of a one-time code sent through Telegram.",
     mobile: true,
     ..Facts::PLAIN
 };

@@ -155,30 +155,35 @@ impl fmt::Display for Violation {
             Reason::Parts { text, max } => {
                 let ((alone, each), why) = match text.encoding {
                     Encoding::Gsm7 => ((160, 153), ""),
-                    Encoding::Ucs2 => ((70, 67), " where one is not in the SMS alphabet, as no Cyrillic letter is"),
+                    Encoding::Ucs2 => {
+                        ((70, 67), " because some characters, such as Cyrillic letters, are not in the SMS alphabet")
+                    }
                 };
                 let (parts, has) = (text.parts, text.units);
                 let fit = if *max == 1 { alone } else { each * max };
-                write!(f, "{parts} parts, more than `max_parts: {max}`: {what} has {has} characters; {fit} fit{why}")
+                write!(
+                    f,
+                    "{parts} parts exceed `max_parts: {max}`: {what} has {has} characters, but only {fit} fit{why}"
+                )
             }
             Reason::AlphaNameLength(length) => {
                 let characters = plural(*length as u64, "character");
-                write!(f, "{what} has {characters}; a sender name has 3 to 11")
+                write!(f, "{what} has {characters}, but a sender name needs 3 to 11")
             }
             Reason::AlphaNameCharacters => {
-                write!(f, "{what} may have only Latin letters, digits, dots, dashes, underscores and spaces")
+                write!(f, "{what} can contain only Latin letters, digits, dots, hyphens, underscores and spaces")
             }
             Reason::AlphaNameWithoutLetter => write!(f, "{what} needs at least one Latin letter"),
             Reason::TooLong { characters, max } => {
-                write!(f, "{what} has {characters} characters; at most {max} fit")
+                write!(f, "{what} has {characters} characters, but at most {max} are allowed")
             }
             Reason::NotAnAddress => {
-                write!(f, "{what} is not a web address; it begins with `https://` and a host, and has no spaces")
+                write!(f, "{what} is not a URL; a URL starts with `https://` and a host name, and contains no spaces")
             }
             Reason::ImageFormat(formats) => write!(f, "{what} must be a {} image", either(formats.iter().copied())),
             Reason::NotDigits { least, most } => {
                 let title = self.channel.facts().title;
-                write!(f, "{what} is not a code of {least} to {most} digits, and {title} carries nothing else")
+                write!(f, "{what} is not a code of {least} to {most} digits, and {title} delivers nothing else")
             }
             Reason::NotOneOf(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -311,30 +316,30 @@ mod tests {
         let table: [(Stage<()>, &'static str, &str, &str); 31] = [
             (sms(), "message", "", "the SMS text is empty"),
             (sms(), "message", " \n\u{a0}", "the SMS text is empty"),
-            (sms(), "message", &cyrillic, "4 parts, more than `max_parts: 3`: the SMS text has 202 characters"),
-            (sms(), "message", &long[..460], "4 parts, more than `max_parts: 3`"),
-            (sms(), "signature", "Ol", "the SMS signature has 2 characters; a sender name has 3 to 11"),
+            (sms(), "message", &cyrillic, "4 parts exceed `max_parts: 3`: the SMS text has 202 characters"),
+            (sms(), "message", &long[..460], "4 parts exceed `max_parts: 3`"),
+            (sms(), "signature", "Ol", "the SMS signature has 2 characters, but a sender name needs 3 to 11"),
             (sms(), "signature", "OlenaAndCompany", "has 15 characters"),
             (sms(), "signature", "Олена", "only Latin letters"),
             (sms(), "signature", "Olena&Co", "only Latin letters"),
             (sms(), "signature", "380501234", "at least one Latin letter"),
             (viber(), "signature", " ", "the Viber signature is empty"),
-            (viber(), "message", &long[..1001], "the Viber text has 1001 characters; at most 1000 fit"),
-            (viber(), "button", &long[..31], "the Viber button has 31 characters; at most 30 fit"),
-            (viber(), "link", "a.example", "the Viber link is not a web address"),
-            (viber(), "link", "ftp://a.example", "not a web address"),
-            (viber(), "link", "https://", "not a web address"),
-            (viber(), "link", "https:///path", "not a web address"),
-            (viber(), "link", "https://?c=1", "not a web address"),
-            (viber(), "link", "https://user@:80", "not a web address"),
-            (viber(), "link", "https://a.example/a b", "not a web address"),
+            (viber(), "message", &long[..1001], "the Viber text has 1001 characters, but at most 1000 are allowed"),
+            (viber(), "button", &long[..31], "the Viber button has 31 characters, but at most 30 are allowed"),
+            (viber(), "link", "a.example", "the Viber link is not a URL"),
+            (viber(), "link", "ftp://a.example", "not a URL"),
+            (viber(), "link", "https://", "not a URL"),
+            (viber(), "link", "https:///path", "not a URL"),
+            (viber(), "link", "https://?c=1", "not a URL"),
+            (viber(), "link", "https://user@:80", "not a URL"),
+            (viber(), "link", "https://a.example/a b", "not a URL"),
             (viber(), "image", "https://a.example/x.webp", "the Viber image must be a jpg, jpeg, png or gif image"),
-            (viber(), "image", "x.png", "not a web address"),
-            (viber(), "carousel.url", "x", "the Viber card's link is not a web address"),
+            (viber(), "image", "x.png", "not a URL"),
+            (viber(), "carousel.url", "x", "the Viber card's link is not a URL"),
             (viber(), "carousel.caption", "", "the Viber card's caption is empty"),
             (rcs(), "message", &long[..3073], "the RCS text has 3073 characters"),
-            (rcs(), "button", &long[..26], "at most 25 fit"),
-            (rcs(), "link", "javascript:alert(1)", "not a web address"),
+            (rcs(), "button", &long[..26], "at most 25 are allowed"),
+            (rcs(), "link", "javascript:alert(1)", "not a URL"),
             (telegram(), "message", "123", "the Telegram text is not a code of 4 to 8 digits"),
             (telegram(), "message", "Code 1234", "not a code"),
             (voice(), "gender", "Female", "the voice gender must be `male` or `female`"),
@@ -342,15 +347,15 @@ mod tests {
                 whatsapp(),
                 "message",
                 "",
-                "the WhatsApp text is empty: it would be accepted and charged, and arrive empty",
+                "the WhatsApp text is empty, but the gateway would accept it, charge for it and deliver a message without text",
             ),
-            (whatsapp(), "signature", "", "the WhatsApp signature is empty: it would be accepted and charged"),
+            (whatsapp(), "signature", "", "the WhatsApp signature is empty, but the gateway would accept it"),
         ];
         for (stage, key, text, expected) in table {
             let reason = reason(&stage, key, text);
             assert!(reason.contains(expected), "{key}: `{reason}` does not say `{expected}`");
         }
-        assert!(reason(&whatsapp(), "message", &long).contains("at most 4096 fit"));
+        assert!(reason(&whatsapp(), "message", &long).contains("at most 4096 are allowed"));
     }
 
     #[test]

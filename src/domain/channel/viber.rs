@@ -19,9 +19,9 @@ const NO_CARDS: &str = "it has no field for the cards";
 
 const SIGNATURE: Field = Field::signature("viber_signature");
 const MESSAGE: Field =
-    Field::message("viber_message").limit(CHARACTERS).need(Need::InPipeline("a stage of a pipeline carries a text"));
+    Field::message("viber_message").limit(CHARACTERS).need(Need::InPipeline("a pipeline stage needs a message"));
 const TYPE: Field = Field::new("type", FieldKind::Form(&KINDS))
-    .about("text+image+link", "The form of the message, if it shall be named.")
+    .about("text+image+link", "The type of the message. Defaults to the type that fits its keys.")
     .flat(WirePlace::Under("viber_type"))
     .stage(WirePlace::Under("type"));
 const IMAGE: Field = Field::image(WirePlace::Under("viber_image")).limit(IMAGES).stage(WirePlace::Nowhere(TEXT_ALONE));
@@ -39,7 +39,7 @@ const CAROUSEL: Field = Field::new("carousel", FieldKind::Cards { least: 2, most
         (OperationKind::RcsViberSms, NO_CARDS),
     ]);
 const LIFETIME: Field = Field::lifetime("viber_lifetime", 60, TWO_DAYS)
-    .nowhere(&[(OperationKind::RcsViberSms, "it has no field for the lifetime of Viber")]);
+    .nowhere(&[(OperationKind::RcsViberSms, "it has no field for the Viber lifetime")]);
 const SHORT_LINK: Field = Field::short_link();
 
 const CAPTION: Field = Field::new("caption", FieldKind::Message)
@@ -49,7 +49,7 @@ const CAPTION: Field = Field::new("caption", FieldKind::Message)
     .flat(WirePlace::Under("caption"));
 const CARD_IMAGE: Field = Field::image(WirePlace::Under("image")).called("card's image").limit(IMAGES).required();
 const CARD_URL: Field = Field::new("url", FieldKind::Template)
-    .about("https://shop.example/1", "The address that the button opens.")
+    .about("https://shop.example/1", "The URL that the button opens.")
     .called("card's link")
     .limit(TextLimit::WebAddress)
     .required()
@@ -62,7 +62,7 @@ const CARD_BUTTON: Field = Field::button(WirePlace::Under("button"), BUTTON_CHAR
 pub(super) const FACTS: Facts = Facts {
     title: "Viber",
     example: "{ signature: OlenaCo, message: \"Hello\" }",
-    doc: "A Viber message; its type follows from the keys that are there.",
+    doc: "A Viber message. Its keys determine its type.",
     fields: &[SIGNATURE, MESSAGE, TYPE, IMAGE, LINK, BUTTON, CAROUSEL, LIFETIME, SHORT_LINK, Field::extra()],
     forms: &[
         Form { name: ViberKind::Text.name(), needs: &["message"], may_have: &[] },

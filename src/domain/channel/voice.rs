@@ -12,10 +12,10 @@ const MESSAGE: Field = Field::message("message").required();
 const GENDER: Field = speaker("gender", FieldKind::Choice(GENDERS))
     .about("female", "The voice's gender, `male` or `female`.")
     .limit(TextLimit::OneOf(GENDERS));
-const LANGUAGE: Field = speaker("language", FieldKind::Template).about("uk-UA", "The language that is spoken.");
-const NAME: Field = speaker("name", FieldKind::Template).about("uk-UA-Standard-A", "The voice.");
+const LANGUAGE: Field = speaker("language", FieldKind::Template).about("uk-UA", "The spoken language.");
+const NAME: Field = speaker("name", FieldKind::Template).about("uk-UA-Standard-A", "The name of the voice.");
 const DTMF: Field = Field::new("dtmf", FieldKind::Flag)
-    .about("true", "Whether the digit that the recipient presses is collected.")
+    .about("true", "Records the digit that the recipient presses.")
     .flat(WirePlace::Under("dtmf"))
     .stage(WirePlace::Nowhere("its voice stage has no such field"));
 
@@ -33,7 +33,7 @@ pub(super) const FACTS: Facts = Facts {
 /// Who speaks: an object of its own, but in a pipeline beside the text.
 const fn speaker(key: &'static str, kind: FieldKind) -> Field {
     Field::new(key, kind)
-        .need(Need::OutsidePipeline("a voice message names who speaks"))
+        .need(Need::OutsidePipeline("a voice message needs a speaker"))
         .flat(WirePlace::Within("voice", key))
         .stage(WirePlace::Under(key))
 }

@@ -12,9 +12,9 @@ const MESSAGE: Field = Field::message("message").required().limit(TextLimit::AtM
 pub(super) const FACTS: Facts = Facts {
     title: "WhatsApp",
     example: "{ signature: OlenaCo, message: \"Hello\" }",
-    doc: "A WhatsApp message; always a stage of a pipeline.",
+    doc: "A WhatsApp message, always sent as a stage of a pipeline.",
     fields: &[SIGNATURE, MESSAGE, Field::extra()],
-    empty: "is empty: it would be accepted and charged, and arrive empty",
+    empty: "is empty, but the gateway would accept it, charge for it and deliver a message without text",
     enabled_by_hand: true,
     price_example: "1.00",
     price_doc: "The price of a WhatsApp message.",

@@ -1,84 +1,188 @@
-//! What a campaign file alone shows.
+//! Rules for campaign files.
 
-use super::Rule;
+use super::{Rule, RuleText};
 
 rules! {
-    error CAMPAIGN_NAME = "campaign-name":
-        "The name of a campaign is part of the names of files and of commands.",
-        "Use 1 to 64 of a-z, 0-9 and `-`, beginning and ending with a letter or a digit.";
-    error UNKNOWN_TIMEZONE = "unknown-timezone":
-        "Local times and `today` follow the time zone.", "Write the name of a zone such as `Europe/Kyiv`.";
-    error MISSING_TIMEZONE = "missing-timezone":
-        "A day and a local time are those of one place.", "Write the campaign's `timezone`, such as `Europe/Kyiv`.";
-    error SCHEDULE = "schedule":
-        "A campaign that runs by itself has to say when, in one way and by the clocks of one place.",
-        "Write one of `at`, `every` and `cron` as shown, and the campaign's `timezone`.";
-    error WINDOW = "window":
-        "Outside its window nothing leaves, so it has to be clear when that is, and it has to open.",
-        "Write hours such as `09:00-20:00`, with `days`, `except` and `zone` as shown, and the campaign's `timezone`.";
-    error UNTIL = "until":
-        "Nothing leaves after it, so it has to be clear when that is.",
-        "Write a date and a time such as `2026-12-07 20:00`, with the campaign's `timezone`, or a time such as `12h`.";
-    error FILE_NAME = "file-name":
-        "The name of a file can have a date in it, and is no text.", "Write `{{ today }}` in it, or nothing in braces.";
-    error PATH_OUTSIDE = "path-outside":
-        "An assistant opens files of the folder of campaigns alone.",
-        "Move the file into that folder, or have a person run the campaign from the command line.";
-    error UNKNOWN_REGION = "unknown-region":
-        "National numbers are read as those of the region.", "Write the ISO 3166 code of a country, such as `UA`.";
-    error UNKNOWN_ENCODING = "unknown-encoding":
-        "A list in another encoding than it is read in has garbage for names.",
-        "Write the name of an encoding, such as `windows-1251`, or leave the key out.";
-    error UNKNOWN_DELIMITER = "unknown-delimiter":
-        "One sign stands between the cells of a list.", "Write that sign, or `tab`, or leave the key out.";
-    error UNKNOWN_CHANNEL = "unknown-channel":
-        "Only the gateway's channels can be tried.", "Write one of the channels that are named.";
-    error CROWDED_ITEM = "crowded-item":
-        "Each item of `channels` is one channel, so that their order is clear.",
-        "Begin each channel with its own dash.";
-    error REPEATED_CHANNEL = "repeated-channel":
-        "A channel is tried once.", "Remove one of them.";
-    error STANDS_ALONE = "stands-alone":
-        "Beside a lookup or a code call no other channel can be tried.",
-        "Give it a campaign of its own.";
-    error SHARES = "shares":
-        "Everybody gets one variant or is held out, so the shares are all of the people.",
-        "Write shares that make 100% together, with `holdout`.";
-    error NOT_CARRIED = "not-carried":
-        "A message of these channels has no place for this key, so it would be dropped in silence.",
-        "Remove it, or use channels whose message carries it.";
-    error SHORT_LINK = "short-link":
-        "One `short_link` serves all channels of a message.", "Make them agree.";
-    error FIELD_COLLISION = "field-collision":
-        "A property that is given twice would be one that nobody meant.",
-        "Use the channel's own keys; `fields` is for properties that are not known here.";
-    error VIBER_TYPE = "viber-type":
-        "The form of a message says which keys it has.", "Add or remove the key that is named, or change the form.";
-    error NEVER_RESENT = "never-resent":
-        "A second code or call harms, and an asynchronous queue may only be slow.",
-        "Write `hold`, and decide about rows in doubt by `campaign resolve`.";
-    error NOTIFY = "notify":
-        "It has to be clear how somebody is told.", "Write `url` with `preset` or `body`, or `command`.";
-    note NOTIFY_COMMAND = "notify-command":
-        "An assistant could write any program into a campaign file, so the connector starts none from there.",
-        "Use `notify: { url: … }`, or `policy: { notify: { command: … } }` in the profile.";
-    error LOOKS_LIKE_A_FILE = "looks-like-a-file":
-        "The name of a file would be sent as the text.", "Write `{ file: NAME }`.";
-    error TEXT_FILE = "text-file":
-        "A text file has to be beside the campaign or in `templates/`.", "Check its name and where it is.";
-    error EMPTY_TEXT = "empty-text":
-        "An empty text is charged, or refused.", "Write a text.";
-    warning SINGLE_BRACES = "single-braces":
-        "A name in single braces is sent as it stands.", "Write `{{ name }}` if the recipient's value is meant.";
-    warning FOREIGN_PLACEHOLDER = "foreign-placeholder":
-        "A name in the signs of another program (`%name%`, `[name]`, `<name>`, `#name#`, `*|NAME|*`, `${name}`, `{!name}`) is sent as it stands.",
-        "Write `{{ name }}` if the recipient's value is meant.";
-    error NAME_CLASH = "name-clash":
-        "A name that means two things would put the wrong value into texts.", "Give one of them another name.";
-    error VARIABLE_NAME = "variable-name":
-        "Texts can only use names of Latin letters, digits and `_` that are no words of their language.",
-        "Choose another name, such as `first_name`.";
-    error TEMPLATE_IN_CONSTANT = "template-in-constant":
-        "Constants are used as they are; braces in them would be sent.",
-        "Put the braces into the texts that use it.";
+    error CAMPAIGN_NAME = "campaign-name" {
+        cause: "A campaign name is not valid. It becomes part of file names and commands, so only simple characters \
+                are allowed.",
+        example: ["name: Autumn Sale"],
+        fix: "use 1 to 64 characters from a-z, 0-9 and `-`, starting and ending with a letter or digit: `autumn-sale`",
+    }
+    error UNKNOWN_TIMEZONE = "unknown-timezone" {
+        cause: "A time zone name is unknown. Local times and `{{ today }}` depend on the time zone.",
+        example: ["timezone: Europe/Kiyv"],
+        fix: "use a name from the IANA time zone database, such as `Europe/Kyiv`",
+    }
+    error MISSING_TIMEZONE = "missing-timezone" {
+        cause: "A key needs `timezone`, which is not set. Without a time zone, it is unclear when a day starts.",
+        example: ["delivery: { per_day: 2000 }"],
+        fix: "add the campaign's time zone: `timezone: Europe/Kyiv`",
+    }
+    error SCHEDULE = "schedule" {
+        cause: "A schedule is incomplete or contradictory. It needs exactly one of `at`, `every` and `cron`.",
+        example: ["timezone: Europe/Kyiv", "schedule: { every: \"day 09:30\", cron: \"0 10 * * *\" }"],
+        fix: "keep only one of `at`, `every` and `cron`, for example `every: Mon 10:00`, and set `timezone`",
+    }
+    error WINDOW = "window" {
+        cause: "A sending window is invalid or never opens. The window defines when messages may be sent.",
+        example: ["timezone: Europe/Kyiv", "delivery: { window: \"9 to 20\" }"],
+        fix: "write the hours as `09:00-20:00`, and set `timezone`; to add `days`, `except` or `zone`, write the \
+              window as a map",
+    }
+    error UNTIL = "until" {
+        cause: "`until` is not valid or is in the past. No messages are sent after this time.",
+        example: ["timezone: Europe/Kyiv", "delivery: { until: \"tomorrow evening\" }"],
+        fix: "write a future date and time, such as `2031-12-07 20:00`, or a duration from the start of the run, \
+              such as `12h`",
+    }
+    error FILE_NAME = "file-name" {
+        cause: "A file name contains more than the date. File names cannot depend on the recipient.",
+        example: ["recipients: { file: \"{{ name }}.csv\" }"],
+        fix: "use a fixed name, or only the date: `list-{{ today }}.csv`",
+    }
+    error PATH_OUTSIDE = "path-outside" {
+        cause: "An assistant tried to open an outside file. Assistants can open only the files \
+                inside it.",
+        example: ["recipients: { file: ../../payroll.csv }     # opened by an assistant"],
+        fix: "move the file into the campaigns folder, or run the campaign yourself from the command line",
+    }
+    error UNKNOWN_REGION = "unknown-region" {
+        cause: "A region is not a valid ISO 3166 country code. Phone numbers without a country code, such as 050 123 45 67, \
+                are read as numbers of this country.",
+        example: ["recipients: { file: list.csv, region: UK }"],
+        fix: "write a two-letter country code, such as `UA`, `PL` or `GB`",
+    }
+    error UNKNOWN_ENCODING = "unknown-encoding" {
+        cause: "The name of an encoding is unknown. If the list is read in the wrong encoding, names are garbled.",
+        example: ["recipients: { file: list.csv, encoding: windows-1521 }"],
+        fix: "write a standard name, such as `windows-1251`, or remove the key so that the encoding is detected",
+    }
+    error UNKNOWN_DELIMITER = "unknown-delimiter" {
+        cause: "A delimiter is not a single character. It separates the cells of a CSV list.",
+        example: ["recipients: { file: list.csv, delimiter: \"and\" }"],
+        fix: "write a single character or `tab`, or remove the key so that the delimiter is detected",
+    }
+    error UNKNOWN_CHANNEL = "unknown-channel" {
+        cause: "A channel does not exist. Campaigns can use only the channels that the gateway supports.",
+        example: ["channels: [{ email: { message: Hi } }]"],
+        fix: "use `sms`, `viber`, `rcs`, `telegram`, `voice`, `whatsapp`, `hlr` or `call/otp`",
+    }
+    error CROWDED_ITEM = "crowded-item" {
+        cause: "An item of `channels` contains two channels. Each channel must be a separate item, so that the order \
+                is clear.",
+        example: [
+            "channels:",
+            "  - sms: { signature: OlenaCo, message: Hi }",
+            "    viber: { signature: OlenaCo, message: Hi }",
+        ],
+        fix: "start each channel with its own dash",
+    }
+    error REPEATED_CHANNEL = "repeated-channel" {
+        cause: "A channel is listed twice. A message tries each channel once.",
+        example: [
+            "channels:",
+            "  - sms: { signature: OlenaCo, message: Hi }",
+            "  - sms: { signature: OlenaCo, message: \"Hi again\" }",
+        ],
+        fix: "remove one of the two, or send the second message in a separate campaign",
+    }
+    error STANDS_ALONE = "stands-alone" {
+        cause: "A lookup or call has a second channel. `hlr` and `call/otp` cannot be combined with \
+                other channels.",
+        example: ["channels:", "  - hlr", "  - sms: { signature: OlenaCo, message: Hi }"],
+        fix: "write a separate campaign for the lookup or the verification call",
+    }
+    error SHARES = "shares" {
+        cause: "Shares of variants do not add up to 100%. Every recipient gets one variant or belongs to the \
+                holdout.",
+        example: ["variants: { short: { share: 50% }, long: { share: 40% } }"],
+        fix: "change the shares so that, together with `holdout`, they add up to 100%",
+    }
+    error NOT_CARRIED = "not-carried" {
+        cause: "This type of message does not support the key. The gateway would drop the value without an error.",
+        example: ["operation: pipeline", "channels: [{ sms: { signature: OlenaCo, message: Hi, lifetime: 1h } }]"],
+        fix: "remove the key, or use a combination of channels that supports it",
+    }
+    error SHORT_LINK = "short-link" {
+        cause: "Channels have different values for `short_link`. The gateway has only one setting for the whole \
+                message.",
+        example: [
+            "channels:",
+            "  - viber: { signature: OlenaCo, message: Hi, short_link: true }",
+            "  - sms: { signature: OlenaCo, message: Hi, short_link: false }",
+        ],
+        fix: "set `short_link` to the same value in all channels",
+    }
+    error FIELD_COLLISION = "field-collision" {
+        cause: "A property in `fields` is already set by a key. The gateway would receive it twice.",
+        example: ["channels: [{ sms: { signature: OlenaCo, message: Hi, fields: { sms_message: Hello } } }]"],
+        fix: "use the channel's own key; use `fields` only for properties that have no key",
+    }
+    error VIBER_TYPE = "viber-type" {
+        cause: "The keys do not match the type of Viber message. Text, image, button and carousel messages need \
+                different keys.",
+        example: ["channels: [{ viber: { signature: OlenaCo, message: Hi, image: \"https://a.example/a.png\" } }]"],
+        fix: "add or remove the key that the finding names, or change `type`",
+    }
+    error NEVER_RESENT = "never-resent" {
+        cause: "Messages in doubt must not be resent here. A second code or call would do harm, and a \
+                slow asynchronous queue might still send the first message.",
+        example: ["endpoint: async", "delivery: { on_in_doubt: resend_if_not_found }"],
+        fix: "write `on_in_doubt: hold`, and use `campaign resolve` to decide what happens to rows in doubt",
+    }
+    error NOTIFY = "notify" {
+        cause: "`notify` is incomplete or contradictory. It needs exactly one way to send a notification.",
+        example: ["notify: { when: [finished] }"],
+        fix: "set `url` with `preset` or `body`, or set `command`",
+    }
+    note NOTIFY_COMMAND = "notify-command" {
+        cause: "Assistants cannot run `notify.command`. Otherwise they could run any program by adding it to the \
+                campaign file.",
+        example: ["notify: { command: [notify-send, \"{{ text }}\"] }     # opened by an assistant"],
+        fix: "use `notify: { url: … }`, or `policy: { notify: { command: … } }` in the gateway profile",
+    }
+    error LOOKS_LIKE_A_FILE = "looks-like-a-file" {
+        cause: "A message looks like a file name. The name itself would be sent as the message.",
+        example: ["message: welcome.sms.txt"],
+        fix: "to send the contents of the file, write `message: { file: welcome.sms.txt }`",
+    }
+    error TEXT_FILE = "text-file" {
+        cause: "A text file cannot be found or used. It must be in the folder of the campaign file or in `templates/`.",
+        example: ["message: { file: no-such-text.txt }"],
+        fix: "check the file name, and that the file is in one of these folders",
+    }
+    error EMPTY_TEXT = "empty-text" {
+        cause: "A message is empty. The gateway would reject it, or charge for an empty message.",
+        example: ["message: \"  \""],
+        fix: "write the message text",
+    }
+    warning SINGLE_BRACES = "single-braces" {
+        cause: "A name in single braces is sent literally. Recipients would see `{first_name}`.",
+        example: ["message: \"Hi {first_name}!\""],
+        fix: "write `{{ first_name }}` to insert the recipient's value",
+    }
+    warning FOREIGN_PLACEHOLDER = "foreign-placeholder" {
+        cause: "Another program's placeholder is sent. Examples: `%name%`, `[name]`, `<name>`, `#name#`, \
+                `*|NAME|*`, `${name}`.",
+        example: ["message: \"Hi %first_name%!\""],
+        fix: "write `{{ first_name }}` to insert the recipient's value",
+    }
+    error NAME_CLASH = "name-clash" {
+        cause: "The same name is used for two things. Messages could show the wrong value.",
+        example: ["recipients: { file: list.csv, columns: { shop: code } }", "vars: { shop: \"Olena & Co\" }"],
+        fix: "rename one of them: the column under `columns`, the constant or the table",
+    }
+    error VARIABLE_NAME = "variable-name" {
+        cause: "A name cannot be used in templates. It must consist of Latin letters, digits and `_`, and must not be \
+                a keyword of the template language.",
+        example: ["vars: { \"Ім'я\": Olena }"],
+        fix: "choose another name, such as `first_name`",
+    }
+    error TEMPLATE_IN_CONSTANT = "template-in-constant" {
+        cause: "A constant contains a template. Constants are inserted as they are, so recipients would see the \
+                braces.",
+        example: ["vars: { greeting: \"Hello, {{ first_name }}\" }"],
+        fix: "move the template into the messages that use the constant",
+    }
 }

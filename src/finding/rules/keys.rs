@@ -1,24 +1,47 @@
-//! Keys and their values.
+//! Rules for keys and their values.
 
-use super::Rule;
+use super::{Rule, RuleText};
 
 rules! {
-    error UNKNOWN_KEY = "unknown-key":
-        "A key that means nothing would be ignored, and what it asks for would not happen.",
-        "Correct its name, or remove it.";
-    error MISSING_KEY = "missing-key":
-        "Some keys cannot be guessed.", "Add the key.";
-    error ONE_OF_TWO = "one-of-two":
-        "Two keys that say the same thing in different ways leave open which of them holds.", "Keep one of them.";
-    error WRONG_TYPE = "wrong-type":
-        "A value has to have the form that its key takes.", "Write it as the key's example shows it.";
-    error OUT_OF_RANGE = "out-of-range":
-        "A value outside of these bounds is not possible, or is a slip.", "Write a value within the bounds.";
-    error UNKNOWN_VALUE = "unknown-value":
-        "Only some words mean something here.", "Write one of those that are named.";
-    error EMPTY_VALUE = "empty-value":
-        "A key without a value says nothing.", "Write its value, or remove the key.";
-    error SECRET = "secret":
-        "A secret in a file is copied and shared with it.",
-        "Write where the secret is kept: `{ env: NAME }` or `{ file: PATH }`.";
+    error UNKNOWN_KEY = "unknown-key" {
+        cause: "A key is unknown. If it were ignored, your setting would have no effect.",
+        example: ["delivery: { rte: 10/s }"],
+        fix: "correct the spelling (see the suggestion in the finding), move the key to where it belongs, or remove \
+              it",
+    }
+    error MISSING_KEY = "missing-key" {
+        cause: "A required key is missing. It has no default.",
+        example: ["channels: [{ sms: { message: \"Hi!\" } }]     # no signature"],
+        fix: "add the key that the finding names",
+    }
+    error ONE_OF_TWO = "one-of-two" {
+        cause: "Two mutually exclusive keys are both set. It is unclear which one applies.",
+        example: ["recipients: { file: list.csv, url: \"https://crm.example/list.csv\" }"],
+        fix: "remove one of the two keys",
+    }
+    error WRONG_TYPE = "wrong-type" {
+        cause: "A value has the wrong type. The key expects text, a number, a list or a map.",
+        example: ["delivery: { rate: 10 }                      # a rate needs a unit"],
+        fix: "write the value as shown in the finding, such as `rate: 10/s`",
+    }
+    error OUT_OF_RANGE = "out-of-range" {
+        cause: "A number or duration is out of range. The gateway would reject it, or it is a typo.",
+        example: ["delivery: { batch: 0 }"],
+        fix: "use a value within the range shown in the finding",
+    }
+    error UNKNOWN_VALUE = "unknown-value" {
+        cause: "A value is not one of the allowed words.",
+        example: ["recipients: { file: list.csv, duplicates: skpi }"],
+        fix: "use one of the words listed in the finding",
+    }
+    error EMPTY_VALUE = "empty-value" {
+        cause: "A key has no value. An empty value is not the same as omitting the key.",
+        example: ["timezone:"],
+        fix: "write the value, or remove the key",
+    }
+    error SECRET = "secret" {
+        cause: "A secret is written in the file itself. It would be copied, shared and committed with the file.",
+        example: ["notify: { url: \"https://hooks.example/T0K3N\", preset: slack }"],
+        fix: "say where the secret is stored: `{ env: NAME }` or `{ file: PATH }`",
+    }
 }

@@ -1,75 +1,150 @@
-//! Lists of recipients that cannot be read for sure: what is damaged is not sent to.
+//! Rules for lists of recipients. No messages are sent to a damaged list.
 
-use super::Rule;
+use super::{Rule, RuleText};
 
 rules! {
-    error RECIPIENTS_UNREADABLE = "recipients-unreadable":
-        "A list that breaks off would be sent to in part.", "Check the file and its permissions.";
-    error RECIPIENTS_SOURCE = "recipients-source":
-        "A list that does not come whole from where it is fetched is not sent to.",
-        "Mend what the source says, or name a file.";
-    error SUPPRESS_FILE = "suppress-file":
-        "A list of people who opted out that cannot be read would hold nobody back.",
-        "Restore the file, or name its column of numbers. If you remove the file from `suppress`, its recipients get messages.";
-    warning SUPPRESS_ROW = "suppress-row":
-        "Whoever is meant by a row of a list of opt-outs that holds no number gets messages.",
-        "Mend the rows that are named.";
-    error EXCLUDE = "exclude":
-        "Where it is not known what became of an earlier message, whoever was to be left out would get this one.",
-        "Name a run that was sent and is through, as `campaign status` shows it.";
-    error DATA_FILE = "data-file":
-        "A table that cannot be read, or has two rows of one key, would leave holes in messages, or fill them wrongly.",
-        "Mend the file, or name its column of keys under `key`.";
-    error LIST_ADDRESS = "list-address":
-        "People's numbers are fetched over a connection that nobody else reads, and secrets stand elsewhere.",
-        "Write an address with `https://`, and secrets as `{ env: NAME }`.";
-    warning RECIPIENTS_UNSEEN = "recipients-unseen":
-        "A list that a program, an address, a database or an earlier run gives is fetched when a run begins, and by a look only if that is wanted.",
-        "Add `--fetch` if the campaign file is yours.";
-    error RECIPIENTS_ENCODING = "recipients-encoding":
-        "In another encoding than its own a list has garbage for names.",
-        "Save it as CSV in UTF-8, or name the encoding: `encoding: windows-1251`.";
-    error RECIPIENTS_NOT_CSV = "recipients-not-csv":
-        "Another format read as a list would give wrong numbers.", "Save it as a workbook or as CSV in UTF-8.";
-    error RECIPIENTS_FORM_OF_ANOTHER = "recipients-form-of-another":
-        "What the campaign says of how its list is written is true of another file.",
-        "Delete the key; how a list is written is found without it.";
-    error RECIPIENTS_SHEET = "recipients-sheet":
-        "Only what stands in the sheet that is meant is sent to.", "Write the name of the sheet as its tab shows it.";
-    warning RECIPIENTS_HIDDEN_ROWS = "recipients-hidden-rows":
-        "Rows that were hidden in a sheet, by hand or by a filter, are sent to like all others.",
-        "Copy what is visible into a sheet of its own, or delete the hidden rows.";
-    warning RECIPIENTS_CELL_ERRORS = "recipients-cell-errors":
-        "Where a formula failed, its cell holds the error and no value.", "Mend the formulas that show an error.";
-    error RECIPIENTS_EMPTY = "recipients-empty":
-        "Nobody would get anything.", "Add a row for each recipient below the header.";
-    error RECIPIENTS_UNCLOSED_QUOTE = "recipients-unclosed-quote":
-        "A quote that is not closed swallows the rows behind it.", "Close it at the end of its cell, or remove it.";
-    error RECIPIENTS_STRAY_QUOTE = "recipients-stray-quote":
-        "Behind the closing quote of a cell nothing can follow, so the cell may be another than it seems.",
-        "Write a quote that is part of the text twice.";
-    error RECIPIENTS_RAGGED_ROW = "recipients-ragged-row":
-        "In a row with more or fewer cells than the header, values may stand under wrong names.",
-        "Quote cells that hold the delimiter, and give every row as many cells as the header.";
-    error RECIPIENTS_TOO_LARGE = "recipients-too-large":
-        "No recipient's cell or row is that large, so the file is another one or is damaged.",
-        "Look for a missing quote in or above that line.";
-    error RECIPIENTS_TOO_MANY_COLUMNS = "recipients-too-many-columns":
-        "A header of that many columns is that of another file.", "Keep the numbers and what the texts use.";
-    error RECIPIENTS_NO_HEADER = "recipients-no-header":
-        "Without a header the first recipient is taken for the names of the columns.",
-        "Put a row with names above, and nothing above that row.";
-    warning RECIPIENTS_TITLE = "recipients-title":
-        "If a title is read as the headers, columns have wrong names and the row of the headers counts as a recipient.",
-        "Name the row of the headers: `header_row: 4`. Or delete the rows above it.";
-    error RECIPIENTS_QUOTED_LINES = "recipients-quoted-lines":
-        "A line in quotes is a single cell, so no column holds the numbers.",
-        "Export the list again, or remove the quotes around each line.";
-    error RECIPIENTS_UNKNOWN_COLUMN = "recipients-unknown-column":
-        "`columns` names a header that the list does not have.", "Write the header as it stands in the list.";
-    error RECIPIENTS_DUPLICATE_COLUMN = "recipients-duplicate-column":
-        "Two columns of one name, or two names for one column, leave open which value is meant.",
-        "Give each column one name.";
-    error RECIPIENTS_PHONE_COLUMN = "recipients-phone-column":
-        "The column of the numbers has to be known for sure.", "Name it: `columns: { phone: \"…\" }`.";
+    error RECIPIENTS_UNREADABLE = "recipients-unreadable" {
+        cause: "The list cannot be read completely. Messages are never sent to an incomplete list.",
+        example: ["list.csv is on a network drive that was disconnected"],
+        fix: "check the file and its permissions",
+    }
+    error RECIPIENTS_SOURCE = "recipients-source" {
+        cause: "The list could not be fetched completely. Messages are never sent to an incomplete list.",
+        example: ["recipients: { url: \"https://crm.example/list.csv\" }     # responds with status 500"],
+        fix: "fix the problem that the finding reports, or use a file",
+    }
+    error SUPPRESS_FILE = "suppress-file" {
+        cause: "An opt-out list cannot be read. Recipients who opted out would get messages.",
+        example: ["recipients: { file: list.csv, suppress: [no-such-file.csv] }"],
+        fix: "restore the file, or name its phone column; if you remove the file from `suppress`, recipients in it \
+              get messages",
+    }
+    warning SUPPRESS_ROW = "suppress-row" {
+        cause: "A row of an opt-out list has no number. Its recipient still gets messages.",
+        example: ["opt-outs.csv row 7: 38050123"],
+        fix: "correct the rows listed in the finding",
+    }
+    error EXCLUDE = "exclude" {
+        cause: "The run under `exclude` is unusable. Recipients who should be excluded would get a \
+                message.",
+        example: ["recipients: { file: list.csv, exclude: { run: autumn-teaser } }     # no such run"],
+        fix: "name a finished run that sent messages; `campaign status` lists the runs",
+    }
+    error DATA_FILE = "data-file" {
+        cause: "A data table cannot be used. Messages would have gaps or wrong values.",
+        example: ["data: { stores: { file: no-such-table.csv, key: city } }"],
+        fix: "correct the file, remove its duplicate keys, or name its key column under `key`",
+    }
+    error LIST_ADDRESS = "list-address" {
+        cause: "The address of the list is not secure. The list contains phone numbers, and the campaign file must \
+                not contain secrets.",
+        example: ["recipients: { url: \"http://crm.example/list.csv\" }"],
+        fix: "write an `https://` address, and store secrets elsewhere: `{ env: NAME }`",
+    }
+    warning RECIPIENTS_UNSEEN = "recipients-unseen" {
+        cause: "The list was not fetched. By default, `check` does not run the programs or open the addresses in a \
+                campaign file.",
+        example: ["recipients: { command: [make-list, --csv] }"],
+        fix: "if you trust the campaign file, add `--fetch`",
+    }
+    error RECIPIENTS_ENCODING = "recipients-encoding" {
+        cause: "The list is in a different encoding. Names would be garbled in the messages.",
+        example: ["recipients: { file: list.csv, encoding: utf-8 }     # saved as Windows-1251"],
+        fix: "save the list as CSV in UTF-8, or name its encoding: `encoding: windows-1251`",
+    }
+    error RECIPIENTS_NOT_CSV = "recipients-not-csv" {
+        cause: "The list is neither CSV nor a workbook. Its content would be misread as phone numbers.",
+        example: ["recipients: { file: list.pdf }"],
+        fix: "save the list as a workbook (.xlsx), or as CSV in UTF-8",
+    }
+    error RECIPIENTS_FORM_OF_ANOTHER = "recipients-form-of-another" {
+        cause: "A key does not fit this type of list. It was probably meant for another file.",
+        example: ["recipients: { file: list.csv, sheet: Clients }     # CSV has no sheets"],
+        fix: "remove the key; the format is detected automatically",
+    }
+    error RECIPIENTS_SHEET = "recipients-sheet" {
+        cause: "The workbook has no such sheet. Messages are sent to only one sheet of a workbook.",
+        example: ["recipients: { file: list.xlsx, sheet: Clinets }"],
+        fix: "write the name of the sheet exactly as on its tab",
+    }
+    warning RECIPIENTS_HIDDEN_ROWS = "recipients-hidden-rows" {
+        cause: "The sheet has hidden rows. Recipients in hidden or filtered rows get messages like all others.",
+        example: ["list.xlsx: rows 120 to 240 are hidden by a filter"],
+        fix: "copy the visible rows to a new sheet, or delete the hidden rows",
+    }
+    warning RECIPIENTS_CELL_ERRORS = "recipients-cell-errors" {
+        cause: "Formulas in the sheet have errors. Their cells contain an error instead of a value.",
+        example: ["list.xlsx cell C17: #REF!"],
+        fix: "correct the formulas that show an error",
+    }
+    error RECIPIENTS_EMPTY = "recipients-empty" {
+        cause: "The list has no rows. No messages would be sent.",
+        example: ["list.csv: phone,first_name"],
+        fix: "add a row for each recipient below the header; if an empty list is fine, write `empty: ok`",
+    }
+    error RECIPIENTS_UNCLOSED_QUOTE = "recipients-unclosed-quote" {
+        cause: "A quote in the list is not closed. The rows after it are read as part of the same cell.",
+        example: ["list.csv: phone,first_name", "          380501234567,\"Olena", "          380671234567,Taras"],
+        fix: "close the quote at the end of its cell, or remove it",
+    }
+    error RECIPIENTS_STRAY_QUOTE = "recipients-stray-quote" {
+        cause: "There is text after a closing quote. It is unclear what the cell contains.",
+        example: ["list.csv: phone,first_name", "          380501234567,\"Olena\" K"],
+        fix: "to include a quote in the text, write it twice: `\"Olena \"\"Lena\"\" K\"`",
+    }
+    error RECIPIENTS_RAGGED_ROW = "recipients-ragged-row" {
+        cause: "A row has too many or too few cells. Its values could be in the wrong columns.",
+        example: ["list.csv: phone,first_name,code", "          380501234567,Kovalenko, Olena,NEW-126"],
+        fix: "quote cells that contain the delimiter, and give every row as many cells as the header",
+    }
+    error RECIPIENTS_TOO_LARGE = "recipients-too-large" {
+        cause: "A cell or row is too large. This is often caused by a missing quote.",
+        example: ["list.csv row 12: a cell of 80 KiB"],
+        fix: "look for a missing quote in this row or the one above",
+    }
+    error RECIPIENTS_TOO_MANY_COLUMNS = "recipients-too-many-columns" {
+        cause: "The header has too many columns. This is probably the wrong file.",
+        example: ["list.csv: 20,000 columns"],
+        fix: "keep only the phone numbers and the columns that the messages use",
+    }
+    error RECIPIENTS_NO_HEADER = "recipients-no-header" {
+        cause: "The list has no header row. The first recipient would be read as the column names.",
+        example: ["list.csv: 380501234567,Olena", "          380671234567,Taras"],
+        fix: "add a first row with the column names, such as `phone,first_name`",
+    }
+    warning RECIPIENTS_TITLE = "recipients-title" {
+        cause: "The first row is probably a title. The header row below it would be read as a recipient.",
+        example: [
+            "recipients: { file: list.csv, columns: { phone: \"Clients 2031\" } }",
+            "list.csv: Clients 2031,",
+            "          phone,first_name",
+            "          380501234567,Olena",
+        ],
+        fix: "set the header row, such as `header_row: 2`, or delete the rows above it",
+    }
+    error RECIPIENTS_QUOTED_LINES = "recipients-quoted-lines" {
+        cause: "Each line of the list is in quotes. A quoted line is read as a single cell, so there is no phone \
+                column.",
+        example: ["list.csv: \"phone,first_name\"", "          \"380501234567,Olena\""],
+        fix: "export the list again, or remove the quotes around each line",
+    }
+    error RECIPIENTS_UNKNOWN_COLUMN = "recipients-unknown-column" {
+        cause: "`columns` names a missing header.",
+        example: ["recipients: { file: list.csv, columns: { first_name: \"Frist name\" } }"],
+        fix: "write the header exactly as in the list",
+    }
+    error RECIPIENTS_DUPLICATE_COLUMN = "recipients-duplicate-column" {
+        cause: "Two columns have the same name. It is unclear which value a message should use.",
+        example: [
+            "list.csv: phone,name,name",
+            "          380501234567,Olena,Kovalenko",
+            "message: \"Hi, {{ name }}!\"",
+        ],
+        fix: "give each column its own name",
+    }
+    error RECIPIENTS_PHONE_COLUMN = "recipients-phone-column" {
+        cause: "The phone column is ambiguous. Messages could go to the wrong numbers.",
+        example: ["list.csv: mobile,home", "          380501234567,380671234567"],
+        fix: "name the phone column: `columns: { phone: \"…\" }`",
+    }
 }

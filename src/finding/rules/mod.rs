@@ -1,11 +1,16 @@
-//! The rules of what is read: files, keys, texts, lists. Those that judge what was read together stand in `check::rules`.
+//! Rules for what is read: files, keys, texts, lists. Rules that compare several files are in `check::rules`.
 
-/// Makes the rules of a list, and the list.
+/// Defines rules, and the list of them.
 macro_rules! rules {
-    ($($severity:ident $rule:ident = $id:literal: $why:literal, $mend:literal;)*) => {
+    ($($severity:ident $rule:ident = $id:literal {
+        cause: $cause:literal,
+        example: [$($example:literal),+ $(,)?],
+        fix: $fix:literal,
+    })*) => {
         $(
-            #[doc = $why]
-            pub static $rule: Rule = Rule::$severity($id, $why, $mend);
+            #[doc = $cause]
+            pub static $rule: Rule =
+                Rule::$severity($id, RuleText { cause: $cause, example: &[$($example),+], fix: $fix });
         )*
 
         pub(super) static ALL: &[&Rule] = &[$(&$rule),*];
@@ -22,7 +27,7 @@ mod scenario;
 mod text;
 mod yaml;
 
-use super::Rule;
+use super::{Rule, RuleText};
 
 pub use campaign::*;
 pub use commands::*;
@@ -34,15 +39,15 @@ pub use scenario::*;
 pub use text::*;
 pub use yaml::*;
 
-/// Every rule of what is read, by what it judges.
+/// All rules of this folder, in groups.
 pub static GROUPS: &[(&str, &[&Rule])] = &[
-    ("files", files::ALL),
+    ("Files", files::ALL),
     ("YAML", yaml::ALL),
-    ("keys and their values", keys::ALL),
-    ("a campaign file", campaign::ALL),
-    ("texts", text::ALL),
-    ("a list of recipients", list::ALL),
-    ("profiles of gateways", profile::ALL),
-    ("scenarios of the sandbox", scenario::ALL),
-    ("commands", commands::ALL),
+    ("Keys and values", keys::ALL),
+    ("Campaign files", campaign::ALL),
+    ("Texts", text::ALL),
+    ("Recipient lists", list::ALL),
+    ("Gateway profiles", profile::ALL),
+    ("Sandbox scenarios", scenario::ALL),
+    ("Commands", commands::ALL),
 ];

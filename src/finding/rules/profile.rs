@@ -1,29 +1,57 @@
-//! Profiles of gateways.
+//! Rules for gateway profiles.
 
-use super::Rule;
+use super::{Rule, RuleText};
 
 rules! {
-    error PROFILE_NAME = "profile-name":
-        "A profile's name is written in campaigns and commands.", "Use 1 to 64 of a-z, 0-9 and `-`.";
-    error RESERVED_NAME = "reserved-name":
-        "`sandbox` is the built-in gateway and needs no profile.", "Give the profile another name.";
-    error UNKNOWN_GATEWAY = "unknown-gateway":
-        "A campaign can only be sent through a profile that exists.",
-        "Correct the name, or add the profile to gateways.yaml.";
-    error GATEWAY_ADDRESS = "gateway-address":
-        "The key travels with every request, so the address has to be one that keeps it secret.",
-        "Write an `https://` address without a path or a password.";
-    error PROXY_ADDRESS = "proxy-address":
-        "Requests go through the proxy, so its address has to be one.", "Write it like `http://proxy.example:3128`.";
-    error GATEWAYS_FORM = "gateways-form":
-        "A profile is put behind what stands in the file, which has to be a map of profiles in lines of their own.",
-        "Mend the file, or write the profile by hand.";
-    error APPROVER_KEY = "approver-key":
-        "A large run waits for a signature, which only somebody with the other half of one of these keys can give.",
-        "Write `ed25519:` and the 43 letters that `approve --new-key NAME` prints.";
-    error OPT_OUT_WORDS = "opt-out-words":
-        "Whoever answers with one of these words gets no marketing any more, so it has to be a word that is meant so.",
-        "Write one word into each line, or two or three that belong together.";
-    error UNLIMITED_RATE = "unlimited-rate":
-        "A gateway that others use takes only so much.", "Write the account's allowance, such as `rate: 10/s`.";
+    error PROFILE_NAME = "profile-name" {
+        cause: "A profile name is not valid. Campaigns and commands refer to the profile by its name.",
+        example: ["gateways.yaml: \"My gateway\": { base_url: \"https://gateway.example\" }"],
+        fix: "use 1 to 64 characters from a-z, 0-9 and `-`",
+    }
+    error RESERVED_NAME = "reserved-name" {
+        cause: "A profile is called `sandbox`. This name is reserved for the built-in test gateway, which needs no \
+                profile.",
+        example: ["gateways.yaml: sandbox: { base_url: \"https://gateway.example\" }"],
+        fix: "give the profile another name",
+    }
+    error UNKNOWN_GATEWAY = "unknown-gateway" {
+        cause: "A campaign uses a profile that does not exist. The campaign cannot be sent without a profile.",
+        example: ["gateway: prodution"],
+        fix: "correct the name, or add a profile with `gateway add NAME`",
+    }
+    error GATEWAY_ADDRESS = "gateway-address" {
+        cause: "A gateway address is not secure or not valid. The API key is sent with every request.",
+        example: ["gateways.yaml: production: { base_url: \"http://gateway.example\" }"],
+        fix: "write an `https://` address without a path or a password",
+    }
+    error PROXY_ADDRESS = "proxy-address" {
+        cause: "A proxy address is not valid. All requests go through the proxy.",
+        example: ["gateways.yaml: production: { proxy: \"proxy.example\" }"],
+        fix: "write the full address, such as `http://proxy.example:3128`",
+    }
+    error GATEWAYS_FORM = "gateways-form" {
+        cause: "A profile cannot be added to gateways.yaml. `gateway add` can add one only if profiles are on \
+                separate lines.",
+        example: ["gateways.yaml: { production: { base_url: \"https://gateway.example\" } }"],
+        fix: "write each profile on separate lines, or add the new one by hand",
+    }
+    error APPROVER_KEY = "approver-key" {
+        cause: "An approver's public key is not valid. Large runs must be signed with the key of an approver.",
+        example: ["gateways.yaml: production: { approval: { above: 1000, by: { Olha: \"ed25519:abc\" } } }"],
+        fix: "write `ed25519:` and the 43 characters that `campaign approve --new-key NAME` prints",
+    }
+    error OPT_OUT_WORDS = "opt-out-words" {
+        cause: "A line of `opt_out_words` is not an opt-out word. Recipients who reply with such a word get \
+                no more marketing messages.",
+        example: [
+            "gateways.yaml: production: { opt_out_words: words.txt }",
+            "words.txt: please do not send me anything again",
+        ],
+        fix: "write a word, or a phrase of two or three words, on each line",
+    }
+    error UNLIMITED_RATE = "unlimited-rate" {
+        cause: "A shared gateway has an unlimited rate. The gateway rejects messages that are sent too fast.",
+        example: ["gateways.yaml: production: { rate: unlimited }"],
+        fix: "write the rate that your account allows, such as `rate: 10/s`",
+    }
 }

@@ -46,7 +46,7 @@ impl Body for HeldBody {
             return Poll::Ready(Some(Ok(Frame::data(bytes))));
         }
         self.withheld.0.store(true, Ordering::Release);
-        Poll::Ready(Some(Err(io::Error::other("it may not leave any more"))))
+        Poll::Ready(Some(Err(io::Error::other("it is too late to send the request"))))
     }
 
     fn is_end_stream(&self) -> bool {

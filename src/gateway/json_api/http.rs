@@ -54,8 +54,8 @@ impl Address {
 pub enum JsonApiError {
     /// The system's certificates cannot be read, or it has no handle for them.
     #[error(
-        "the system does not let the program reach a gateway: {reason}; are certificates installed (`ca-certificates`), and \
-         is `ulimit -n` high enough? Nothing was sent",
+        "cannot create an HTTP client: {reason}; install certificates (`ca-certificates`) or raise `ulimit -n`; nothing was \
+         sent",
         reason = cause(.0)
     )]
     Client(#[source] reqwest::Error),
@@ -171,7 +171,7 @@ impl JsonApi {
             return if error.is_timeout() {
                 Exchange::TimedOut(self.timeout)
             } else {
-                Exchange::Broken(format!("the connection broke: {}", cause(error)))
+                Exchange::Broken(format!("the connection was lost: {}", cause(error)))
             };
         }
         let cause = cause(error);
@@ -182,9 +182,7 @@ impl JsonApi {
             return Exchange::NotConnected("the built-in sandbox refused the connection".to_owned());
         }
         if let Some(address) = error.url().filter(|_| is_refused(error)).and_then(local) {
-            return Exchange::NotConnected(format!(
-                "nobody listens on {address}; start `campaign sandbox` if it is meant"
-            ));
+            return Exchange::NotConnected(format!("connection refused by {address}"));
         }
         let host = error.url().and_then(|url| url.host_str()).unwrap_or("the gateway").to_owned();
         Exchange::NotConnected(format!("no connection to {host}: {cause}"))
@@ -224,10 +222,10 @@ fn told(exchange: &Exchange, bytes: usize, operations: usize, began: Instant) {
             tracing::info!(operations, http = status, ms, "request");
             tracing::trace!(sent = bytes, received = body.len(), "bytes");
         }
-        Exchange::TooLong { status } => tracing::info!(operations, http = status, ms, "request, answer too long"),
-        Exchange::NotConnected(_) | Exchange::Handshake(_) => tracing::info!(operations, ms, "request, not connected"),
-        Exchange::TimedOut(_) => tracing::info!(operations, ms, "request, no answer in time"),
-        Exchange::Broken(_) => tracing::info!(operations, ms, "request, connection broken"),
+        Exchange::TooLong { status } => tracing::info!(operations, http = status, ms, "request: response too long"),
+        Exchange::NotConnected(_) | Exchange::Handshake(_) => tracing::info!(operations, ms, "request: not connected"),
+        Exchange::TimedOut(_) => tracing::info!(operations, ms, "request: no response in time"),
+        Exchange::Broken(_) => tracing::info!(operations, ms, "request: connection lost"),
     }
 }
 
@@ -252,7 +250,7 @@ pub(in crate::gateway) fn is_handshake(error: &reqwest::Error) -> bool {
     error.is_connect() && reached && error.url().is_some_and(|url| url.scheme() == "https")
 }
 
-/// Whether the other machine said that nobody listens there.
+/// Whether the other machine refused the connection.
 fn is_refused(error: &reqwest::Error) -> bool {
     let mut sources = std::iter::successors(error.source(), |&error| error.source());
     sources

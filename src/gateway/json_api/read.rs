@@ -39,7 +39,7 @@ pub(crate) fn read(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, seen:
         }
         Exchange::Broken(why) => doubt(count, why, Signal::Broken(why.clone())),
         Exchange::TooLong { status } => {
-            let why = format!("HTTP {status} with an answer over the size limit");
+            let why = format!("HTTP {status} with a response that exceeds the size limit");
             doubt(count, &why, Signal::Strange(why.clone()))
         }
         Exchange::Answer { status: 200, body, .. } => read_body(rules, endpoint, envelope, body),
@@ -57,12 +57,12 @@ fn read_status(rules: &Rules, count: usize, status: u16, retry_after: Option<Dur
     let why = format!("HTTP {status}");
     let signal = match status {
         300..=399 => {
-            let why = format!("HTTP {status}, a redirect, which is never followed");
+            let why = format!("HTTP {status}, a redirect that campaign does not follow");
             Signal::Stop(StopCause::Connection, why)
         }
         429 | 503 if retry_after.is_some_and(|wait| wait > LONGEST_WAIT) => {
             let wait = retry_after.unwrap_or_default().as_secs();
-            let why = format!("HTTP {status} asks to wait {wait} s, longer than a run waits");
+            let why = format!("HTTP {status} asks for a wait of {wait} s, which is longer than a run waits");
             Signal::Stop(StopCause::OffContract, why)
         }
         429 | 503 => Signal::Slow { reason: why.clone(), retry_after },
@@ -83,7 +83,7 @@ fn read_status(rules: &Rules, count: usize, status: u16, retry_after: Option<Dur
 fn read_body(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> Reply {
     let count = envelope.operations().len();
     let Some(top) = Top::read(body) else {
-        let what = if body.is_empty() { "an empty answer" } else { "an answer that is not the contract's JSON" };
+        let what = if body.is_empty() { "an empty response" } else { "a response that is not the expected JSON" };
         let mut reply = doubt(count, what, Signal::Strange(what.to_owned()));
         reply.evidence = Some(excerpt(body));
         return reply;
@@ -91,7 +91,7 @@ fn read_body(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]
     let mut reply = match Success::of(top.success) {
         Success::False => read_refusal(envelope, &top, body),
         Success::Unclear => {
-            let why = "an answer whose `success` is neither true nor false";
+            let why = "a response whose `success` is neither true nor false";
             doubt(count, why, Signal::Warn(why.to_owned()))
         }
         Success::True => match endpoint {
@@ -109,13 +109,13 @@ fn read_body(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]
 fn read_refusal(envelope: &Envelope, top: &Top<'_>, body: &[u8]) -> Reply {
     let count = envelope.operations().len();
     if has_key(body, "msg_id") {
-        let why = "the answer says that it failed, yet it holds a `msg_id`";
+        let why = "the response reports a failure but contains a `msg_id`";
         return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     }
     // Words, not a number or a list: what is no text by the contract proves nothing.
     let words = top.error.filter(|raw| raw.get().starts_with('"'));
     let Some(error) = text(words) else {
-        let why = "the answer says that it failed, without an error";
+        let why = "the response reports a failure without an error";
         return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     };
     match error.trim() {
@@ -130,7 +130,7 @@ fn read_refusal(envelope: &Envelope, top: &Top<'_>, body: &[u8]) -> Reply {
             not_sent(count, &error, Signal::Split(error.clone()))
         }
         _ => {
-            let why = format!("the gateway refused the whole envelope: `{error}`");
+            let why = format!("the gateway rejected the whole request: `{error}`");
             not_sent(count, &error, Signal::Stop(StopCause::EnvelopeRefused, why))
         }
     }
@@ -148,7 +148,7 @@ fn read_queued(count: usize, request_id: Option<&RawValue>) -> Reply {
             reply
         }
         None => {
-            let why = "an answer without a `request_id`";
+            let why = "a response without a `request_id`";
             doubt(count, why, Signal::Warn(why.to_owned()))
         }
     }

@@ -141,7 +141,7 @@ enum Match {
 pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawValue>) -> Reply {
     let count = envelope.operations().len();
     let Some(results) = data.and_then(|data| results(data, envelope.kind().is_single())) else {
-        let why = "the answer says that it succeeded, without a readable list in `data`";
+        let why = "the response reports success without a readable list in `data`";
         return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     };
     if results.len() != count {
@@ -155,12 +155,12 @@ pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawVa
         Match::Ids(items) => {
             let mut reply = judged(rules, by_id(envelope, &results, &items));
             if reply.signal == Signal::Go {
-                reply.signal = Signal::Warn("the answer's items came in another order".to_owned());
+                reply.signal = Signal::Warn("the items of the response are in a different order".to_owned());
             }
             reply
         }
         Match::Foreign(items) => {
-            let why = "the answer names an `id` that was not sent, or one twice";
+            let why = "the response contains an `id` that was not sent, or the same `id` twice";
             let outcomes = by_id(envelope, &results, &items);
             Reply::new(outcomes, Signal::Stop(StopCause::OffContract, why.to_owned()))
         }
@@ -219,7 +219,7 @@ fn phone_agrees(envelope: &Envelope, operation: &EncodedOperation, result: &Resu
 }
 
 fn by_id(envelope: &Envelope, results: &[Result<'_>], items: &[Option<usize>]) -> Vec<Outcome> {
-    let unmatched = || Outcome::InDoubt { reason: Arc::from("no item of the answer names this message") };
+    let unmatched = || Outcome::InDoubt { reason: Arc::from("no item of the response refers to this message") };
     items.iter().map(|item| item.map_or_else(unmatched, |item| outcome(envelope, &results[item]))).collect()
 }
 
@@ -230,11 +230,13 @@ fn miscounted(envelope: &Envelope, results: &[Result<'_>]) -> Reply {
         .into_iter()
         .map(|outcome| match outcome {
             Outcome::Accepted { msg_id: Some(_), .. } | Outcome::InDoubt { .. } => outcome,
-            _ => Outcome::InDoubt { reason: Arc::from("the answer has another number of items than the envelope") },
+            _ => {
+                Outcome::InDoubt { reason: Arc::from("the response has a different number of items than the request") }
+            }
         })
         .collect();
     let items = plural(results.len() as u64, "item");
-    let why = format!("the answer has {items} for {}", plural(envelope.operations().len() as u64, "operation"));
+    let why = format!("the response has {items} for {}", plural(envelope.operations().len() as u64, "operation"));
     Reply::new(outcomes, Signal::Stop(StopCause::OffContract, why))
 }
 
@@ -246,15 +248,15 @@ fn outcome(envelope: &Envelope, result: &Result<'_>) -> Outcome {
             Some(object) => {
                 Outcome::Accepted { msg_id: result.msg_id.clone(), parts: result.parts, answer: Some(answer(object)) }
             }
-            None => doubt("an item that says it succeeded, without an answer"),
+            None => doubt("an item reports success but contains no result"),
         },
         Success::True => match &result.msg_id {
             Some(msg_id) => Outcome::Accepted { msg_id: Some(msg_id.clone()), parts: result.parts, answer: None },
-            None => doubt("an item that says it succeeded, without a `msg_id`"),
+            None => doubt("an item reports success without a `msg_id`"),
         },
-        Success::False if result.msg_id.is_some() => doubt("an item that says it failed, yet holds a `msg_id`"),
+        Success::False if result.msg_id.is_some() => doubt("an item reports a failure but contains a `msg_id`"),
         Success::False => Outcome::Rejected {
-            error: result.error.clone().unwrap_or_else(|| "refused without an error text".to_owned()),
+            error: result.error.clone().unwrap_or_else(|| "rejected without an error message".to_owned()),
         },
         Success::Unclear => doubt("an item whose `success` is neither true nor false"),
     }

@@ -27,7 +27,7 @@ pub struct ToldReceipt {
 
 /// A body that is no webhook.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the body is no delivery status: {0}")]
+#[error("the body is not a delivery status: {0}")]
 pub struct UnreadableReceipt(&'static str);
 
 /// The members of a webhook's payload.
@@ -93,7 +93,7 @@ pub fn read_receipts(body: &[u8]) -> Result<Vec<ToldReceipt>, UnreadableReceipt>
     let body = std::str::from_utf8(body).map_err(|_| UnreadableReceipt("it is not UTF-8"))?;
     let body = body.trim_start_matches('\u{feff}').trim();
     if !body.starts_with(['{', '[']) {
-        let json = from_form(body).ok_or(UnreadableReceipt("it is neither JSON nor a form"))?;
+        let json = from_form(body).ok_or(UnreadableReceipt("it is neither JSON nor form data"))?;
         return from_json(&json);
     }
     from_json(body)
@@ -115,13 +115,14 @@ fn from_json(json: &str) -> Result<Vec<ToldReceipt>, UnreadableReceipt> {
         }
     };
     if items.is_empty() || items.len() > MOST {
-        return Err(UnreadableReceipt("it holds no receipt, or too many"));
+        return Err(UnreadableReceipt("it contains no receipt, or too many"));
     }
     items.into_iter().map(|item| told(item.get())).collect()
 }
 
 fn told(json: &str) -> Result<ToldReceipt, UnreadableReceipt> {
-    let payload: Payload<'_> = object(json).ok_or(UnreadableReceipt("an object is needed, with each member once"))?;
+    let payload: Payload<'_> =
+        object(json).ok_or(UnreadableReceipt("it is not a JSON object, or it repeats a member"))?;
     let (error, named) = (text(payload.error), text(payload.status));
     let success = match payload.success.map(|success| success.get().trim_matches('"')) {
         Some("true" | "1") => Success::True,

@@ -39,23 +39,23 @@ pub(crate) fn answers(ids: &[MessageId], seen: &Exchange, words: &Words<'_>) -> 
         Exchange::Answer { status: 200, body, .. } => body,
         Exchange::Answer { status, .. } | Exchange::TooLong { status } => return unclear(&format!("HTTP {status}")),
         Exchange::NotConnected(why) | Exchange::Handshake(why) | Exchange::Broken(why) => return unclear(why),
-        Exchange::TimedOut(_) => return unclear("no answer in time"),
+        Exchange::TimedOut(_) => return unclear("no response in time"),
     };
     let Some(top) = Top::read(body) else {
-        return unclear("an answer that is not the contract's JSON");
+        return unclear("a response that is not the expected JSON");
     };
     if Success::of(top.success) != Success::True {
-        return unclear(&words.text(top.error).unwrap_or_else(|| "refused without an error text".to_owned()));
+        return unclear(&words.text(top.error).unwrap_or_else(|| "rejected without an error message".to_owned()));
     }
     let items: Vec<&RawValue> = top.data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
     if items.len() != ids.len() {
-        return unclear("another number of answers than questions");
+        return unclear("a different number of results than queries");
     }
     ids.iter().zip(items).map(|(&id, item)| answer(id, item, words)).collect()
 }
 
 fn answer(id: MessageId, item: &RawValue, words: &Words<'_>) -> StatusAnswer {
-    let unclear = || StatusAnswer::Unclear("an answer that names another message, or no status".to_owned());
+    let unclear = || StatusAnswer::Unclear("a response about another message, or without a status".to_owned());
     let Some(item) = Item::read(item) else { return unclear() };
     match Success::of(item.success) {
         Success::False => StatusAnswer::Denied(words.text(item.error).unwrap_or_default()),

@@ -48,8 +48,8 @@ impl<'k> Words<'k> {
 /// When the payload is no list, or one of its items is no object.
 pub(super) fn records<'a, R: Deserialize<'a>>(payload: Option<&'a RawValue>) -> Result<Vec<R>, &'static str> {
     let items = payload.and_then(|payload| serde_json::from_str::<Vec<&RawValue>>(payload.get()).ok());
-    let records = items.ok_or("holds no list")?.into_iter().map(|item| members::object(item.get()));
-    records.collect::<Option<_>>().ok_or("holds something else than a list of records")
+    let records = items.ok_or("contains no list")?.into_iter().map(|item| members::object(item.get()));
+    records.collect::<Option<_>>().ok_or("does not contain a list of objects")
 }
 
 /// The record of a payload that is an object.
@@ -57,5 +57,5 @@ pub(super) fn records<'a, R: Deserialize<'a>>(payload: Option<&'a RawValue>) -> 
 /// # Errors
 /// When the payload is no object.
 pub(super) fn record<'a, R: Deserialize<'a>>(payload: Option<&'a RawValue>) -> Result<R, &'static str> {
-    payload.and_then(|payload| members::object(payload.get())).ok_or("holds no record")
+    payload.and_then(|payload| members::object(payload.get())).ok_or("contains no object")
 }

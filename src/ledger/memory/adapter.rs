@@ -86,7 +86,10 @@ impl MemoryLedger {
     ) -> LedgerFuture<'a, T> {
         Box::pin(async move {
             if self.busy.load(Ordering::Relaxed) {
-                return Err(LedgerError::Busy { path: "memory".into(), who: "another process has the ledger".into() });
+                return Err(LedgerError::Busy {
+                    path: "memory".into(),
+                    who: "another process is using the ledger".into(),
+                });
             }
             change(&mut self.lock(), (self.clock)().as_microsecond())
         })

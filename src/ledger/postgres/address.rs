@@ -24,12 +24,13 @@ pub struct PostgresAddress {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPostgresAddress {
     /// It is another kind of text.
-    #[error(
-        "the ledger's address is none of a PostgreSQL database; write it like `postgres://USER@HOST:PORT/DATABASE`"
-    )]
+    #[error("the ledger address is not a PostgreSQL address; write it like `postgres://USER@HOST:PORT/DATABASE`")]
     Unreadable,
     /// It asks for something that a connection does not have.
-    #[error("the ledger's address has a parameter `{0}`, which there is none of; those that there are: {list}", list = PARAMETERS.join(", "))]
+    #[error(
+        "the ledger address contains the unknown parameter `{0}`; known parameters: {list}",
+        list = PARAMETERS.join(", ")
+    )]
     UnknownParameter(String),
 }
 

@@ -42,7 +42,7 @@ pub(super) async fn adopt(pool: &PgPool, (place, mark): (&str, &Path), known: &M
     let (current, counted) = patiently(&place.into(), adopt).await.map_err(|error| storage(place, &error))?;
     let unmarked = |error: std::io::Error| LedgerError::Storage {
         path: place.to_owned(),
-        reason: format!("its mark cannot be written: {error}"),
+        reason: format!("its high-water mark cannot be written: {error}"),
     };
     MarkFile::open(mark, current).and_then(|mut mark| mark.accept(counted)).map_err(unmarked)
 }

@@ -80,7 +80,7 @@ fn follow(address: &PostgresAddress, marks: &Path, moved: Mark) -> Result<(), Le
     let accepted = MarkFile::open(&place, moved).and_then(|mut mark| mark.accept(moved));
     accepted.map_err(|error| LedgerError::Storage {
         path: address.shown().to_owned(),
-        reason: format!("its mark `{}` cannot be written: {error}", place.display()),
+        reason: format!("its high-water mark `{}` cannot be written: {error}", place.display()),
     })
 }
 

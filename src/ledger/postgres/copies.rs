@@ -109,7 +109,7 @@ impl NewCopies for NewShards {
             let named = patiently(&self.place, || self.name(&name, &inputs)).await;
             match named {
                 Ok(true) => {}
-                Ok(false) => return Err(not_copied_for(&"another process removed the copies meanwhile")),
+                Ok(false) => return Err(not_copied_for(&"another process removed the copies in the meantime")),
                 Err(error) => return Err(not_copied(storage(&self.place, &error))),
             }
             failpoint::pass("run.named");

@@ -64,8 +64,7 @@ pub(super) fn storage(place: &str, error: &sqlx::Error) -> LedgerError {
     let path = place.to_owned();
     match error {
         sqlx::Error::Database(error) if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) => {
-            let who =
-                "something has locked what it needs, and does not let it go (`SELECT * FROM pg_stat_activity` tells)";
+            let who = "another database session holds a lock (`SELECT * FROM pg_stat_activity` shows it)";
             LedgerError::Busy { path, who: who.to_owned() }
         }
         sqlx::Error::Database(answer) if may_come_back(error) => {

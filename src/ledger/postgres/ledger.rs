@@ -210,7 +210,7 @@ impl PostgresLedger {
     pub(super) async fn pen(&self) -> Result<Pen, LedgerError> {
         let unmarked = |error: std::io::Error| LedgerError::Storage {
             path: self.place.to_string(),
-            reason: format!("its mark `{}` cannot be opened: {error}", self.mark.display()),
+            reason: format!("its high-water mark `{}` cannot be opened: {error}", self.mark.display()),
         };
         let seen = self.seen.before();
         // With the turn, so that one process makes the mark where there is none.

@@ -54,7 +54,7 @@ impl Locks {
         let told = self.presence.get_or_try_init(async || Presence::tell(&self.mark)).await;
         told.map(Presence::process).map_err(|error| LedgerError::Storage {
             path: self.place.to_string(),
-            reason: format!("nothing can be written beside its mark `{}`: {error}", self.mark.display()),
+            reason: format!("cannot write a file next to its high-water mark `{}`: {error}", self.mark.display()),
         })
     }
 
@@ -65,7 +65,7 @@ impl Locks {
             loop {
                 tokio::time::sleep(RENEWED).await;
                 if let Err(error) = locks.renew().await {
-                    tracing::warn!("the ledger `{}` does not hear that this process is there: {error}", locks.place);
+                    tracing::warn!("cannot renew the leases of this process in the ledger `{}`: {error}", locks.place);
                 }
             }
         }))
@@ -114,7 +114,7 @@ impl Locks {
         if tokio::runtime::Handle::try_current().is_ok() {
             drop(self.tasks.spawn(async move {
                 if let Err(error) = task.await {
-                    tracing::debug!("the ledger `{place}` was not told something: {error}");
+                    tracing::debug!("cannot release a lock of the ledger `{place}`: {error}");
                 }
             }));
         }

@@ -166,7 +166,7 @@ impl Pen {
     /// Has the mark follow a commit.
     pub(super) fn follow(&mut self, mark: Mark) -> Result<(), LedgerError> {
         self.mark.follow(mark).map_err(|error| {
-            let reason = format!("its mark cannot be written: {error}");
+            let reason = format!("its high-water mark cannot be written: {error}");
             LedgerError::Storage { path: self.place.to_string(), reason }
         })
     }
@@ -180,7 +180,7 @@ impl Pen {
     /// Closes the connection and the mark.
     pub(super) async fn close(mut self) {
         if let Err(error) = self.mark.finish() {
-            tracing::warn!("cannot write the mark of the ledger `{}`: {error}", self.place);
+            tracing::warn!("cannot write the high-water mark of the ledger `{}`: {error}", self.place);
         }
         if let Some(connection) = self.connection {
             let _ = connection.close().await;

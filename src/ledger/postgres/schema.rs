@@ -79,7 +79,7 @@ fn migrations() -> Vec<Migration> {
         ("figures of runs, and the server", SECOND),
         ("channels of pipelines", THIRD),
         ("approval rules of accounts", FOURTH),
-        ("single messages that were sent lately", FIFTH),
+        ("recent single messages", FIFTH),
     ];
     let migration = |(version, (what, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, what.into(), MigrationType::Simple, sql.into_sql_str(), false)

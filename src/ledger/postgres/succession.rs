@@ -55,8 +55,8 @@ impl Succession {
         let (current, kept) = (self.current?, self.kept?);
         (current.timeline > kept.timeline && !kept.confirmed).then(|| {
             format!(
-                "another server took the place of the one that it was last written on (timeline {} after {}), where no replica \
-                 had to confirm a commit: it may be an older copy",
+                "its server was replaced (timeline {} after {}), and no replica had to confirm commits, so it might be an older \
+                 copy",
                 current.timeline, kept.timeline
             )
         })

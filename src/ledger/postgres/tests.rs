@@ -196,7 +196,7 @@ fn broken_connection_is_not_called_a_full_disk() {
     let broken = sqlx::Error::Io(std::io::ErrorKind::UnexpectedEof.into());
     let told = super::dialect::storage("postgres://me@db/c", &broken).to_string();
     assert!(told.contains("no connection to the ledger `postgres://me@db/c`"), "{told}");
-    assert!(told.contains("check that the database server runs") && !told.contains("make room"), "{told}");
+    assert!(!told.contains("disk") && !told.contains("make room"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

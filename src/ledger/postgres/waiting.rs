@@ -31,7 +31,7 @@ impl Waiting {
             return false;
         }
         if self.since.elapsed() > WORTH_TELLING && !std::mem::replace(&mut self.told, true) {
-            tracing::warn!("waiting: the ledger `{}` does not answer", self.place);
+            tracing::warn!("waiting for the ledger `{}` to respond", self.place);
         }
         tokio::time::sleep(PAUSE).await;
         true

@@ -341,5 +341,5 @@ fn oldest(now: Now) -> i64 {
 }
 
 fn damaged() -> LedgerError {
-    LedgerError::Damaged { what: "a record of who got a message".to_owned() }
+    LedgerError::Damaged { what: "a record of sent messages".to_owned() }
 }

@@ -38,7 +38,7 @@ pub(super) async fn damaged_records(reader: &mut Connection, with_rules: bool) -
     }
     let stray = "SELECT token FROM approval_uses WHERE token NOT IN (SELECT token FROM approvals)";
     if !all(reader, stray).await?.is_empty() {
-        let what = "the use of an approval that the ledger does not have".to_owned();
+        let what = "the use of an unknown approval".to_owned();
         let error = LedgerError::Damaged { what: what.clone() };
         note::<()>(&mut damaged, Err(error.into()), what, RecordKind::Approval)?;
     }
@@ -78,7 +78,7 @@ fn note<T>(
 ) -> Result<(), Failure> {
     let Err(error) = intact(read)? else { return Ok(()) };
     let what = match error {
-        LedgerError::Damaged { .. } => format!("{record} is not as it was written"),
+        LedgerError::Damaged { .. } => format!("{record} is corrupt"),
         error => format!("{record} cannot be read: {}", error.reason()),
     };
     let found = DamagedRecord { what, kind };

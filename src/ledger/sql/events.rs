@@ -138,7 +138,7 @@ pub(super) async fn read(reader: &mut Connection, run: RunId) -> Result<Vec<RowE
         let (row, envelope, at) = (small(&record, 0)?, small(&record, 1)?, record.try_get(2)?);
         let change: &[u8] = record.try_get(3)?;
         if !event_sum(run, (row, envelope), at, change).agrees(record.try_get(4)?) {
-            return Err(LedgerError::Damaged { what: format!("what was decided about row {row}") }.into());
+            return Err(LedgerError::Damaged { what: format!("the decision about row {row}") }.into());
         }
         let change = postcard::from_bytes(change).map_err(unreadable)?;
         events.push(RowEvent { row: Row::new(row), envelope, at: instant(at)?, change });
@@ -156,7 +156,7 @@ pub(super) async fn orders(reader: &mut Connection, run: RunId) -> Result<Vec<Id
     for record in rows {
         let (number, first, ids) = (small(&record, 0)?, record.try_get(1)?, record.try_get(2)?);
         if !order_sum(run, number, first, ids).agrees(record.try_get(3)?) {
-            return Err(LedgerError::Damaged { what: format!("the order {number} to send again") }.into());
+            return Err(LedgerError::Damaged { what: format!("the retry order {number}") }.into());
         }
         orders.push(IdRange { first: runs::unsigned(first), len: runs::unsigned(ids) });
     }

@@ -36,7 +36,7 @@ pub(super) async fn read(reader: &mut Connection, run: RunId) -> Result<LeftOut,
         let (name, reason): (&str, &str) = (row.try_get("state")?, row.try_get("reason")?);
         let packed: &[u8] = row.try_get("rows")?;
         if !sum(run, name, reason, packed).agrees(row.try_get("sum")?) {
-            return Err(LedgerError::Damaged { what: "the record of who is left out".to_owned() }.into());
+            return Err(LedgerError::Damaged { what: "the record of skipped rows".to_owned() }.into());
         }
         let state = State::from_name(name).ok_or_else(|| LedgerError::Unreadable(format!("state `{name}`")))?;
         left_out.insert_set(state, reason.to_owned(), unpack_set(packed)?);

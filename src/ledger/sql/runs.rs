@@ -384,7 +384,7 @@ fn heed(row: &Record) -> Result<Heed, Failure> {
 }
 
 fn stop_kind(name: &str, signal: Option<u8>) -> Result<StopKind, Failure> {
-    let unknown = || LedgerError::Unreadable(format!("a stop called `{name}`")).into();
+    let unknown = || LedgerError::Unreadable(format!("unknown stop `{name}`")).into();
     StopKind::from_name(name, signal).ok_or_else(unknown)
 }
 

@@ -126,10 +126,7 @@ impl Writer {
             write_all((pen, numbers, place), receiver, on_commit, kept).await;
             drop(over);
         })
-        .map_err(|error| LedgerError::Storage {
-            path,
-            reason: format!("the system starts no further thread: {error}"),
-        })?;
+        .map_err(|error| LedgerError::Storage { path, reason: format!("cannot start a thread: {error}") })?;
         Ok(Self { task: Mutex::new(Some(Task { changes, ended })), failed })
     }
 

@@ -39,7 +39,7 @@ pub(super) async fn adopt(path: &Path, known: &MarkReading, clock: Clock) -> Res
     sqlx::query("COMMIT").execute(&mut pen.connection).await.map_err(failed)?;
     pen.mark.accept(accepted).map_err(|error| LedgerError::Storage {
         path: path.display().to_string(),
-        reason: format!("its mark cannot be written: {error}"),
+        reason: format!("its high-water mark cannot be written: {error}"),
     })?;
     pen.connection.close().await.map_err(failed)
 }

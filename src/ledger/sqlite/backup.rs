@@ -46,10 +46,10 @@ impl NewBackup {
     /// Begins one in a folder that is new or empty.
     pub(in crate::ledger) fn begin(folder: &Path) -> Result<Self, LedgerError> {
         let not = |reason: String| LedgerError::NotBackedUp { folder: folder.display().to_string(), reason };
-        let Some(name) = folder.file_name() else { return Err(not("it is no name of a folder".to_owned())) };
+        let Some(name) = folder.file_name() else { return Err(not("it is not a folder name".to_owned())) };
         match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
             Ok(false) => {}
-            Ok(true) => return Err(not("there is something in it already; name a new folder".to_owned())),
+            Ok(true) => return Err(not("it is not empty; name a new folder".to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(not(error.to_string())),
         }

@@ -312,7 +312,7 @@ pub(super) fn put_stray_aside(ledger: &Path, run: &str) -> Result<String, Ledger
     let folder = all(ledger).join(run);
     let failed = |error: io::Error| LedgerError::Storage {
         path: folder.display().to_string(),
-        reason: format!("it cannot be put aside: {error}"),
+        reason: format!("it cannot be renamed: {error}"),
     };
     Ok(put_aside(&folder).map_err(failed)?.display().to_string())
 }

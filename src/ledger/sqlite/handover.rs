@@ -31,7 +31,7 @@ impl SqliteLedger {
         let mark = match held {
             Ok(false) => opening::current_mark(&mut pen.connection).await.map_err(|error| storage(&self.path, &error)),
             Ok(true) => {
-                let who = "a process sends with it, or serves; wait for its end, or stop it".to_owned();
+                let who = "another process is using it to send or serve".to_owned();
                 Err(LedgerError::Busy { path: self.path.display().to_string(), who })
             }
             Err(error) => Err(error),
@@ -76,7 +76,7 @@ impl Handover {
     pub(in crate::ledger) async fn end(mut self) -> Result<(), LedgerError> {
         let accepted = self.pen.mark.accept(self.mark.moved()).map_err(|error| LedgerError::Storage {
             path: self.pen.path.display().to_string(),
-            reason: format!("its mark cannot be written: {error}"),
+            reason: format!("its high-water mark cannot be written: {error}"),
         });
         self.give_up().await;
         accepted

@@ -69,7 +69,7 @@ async fn leave_to_earlier(path: &Path) -> Result<(), LedgerError> {
     let held = lock::any_held(path).map_err(|error| lock::failed(&path.with_file_name("locks"), &error))?;
     // Whoever has a lock of a new ledger has made its tables before.
     if held && matches!(age(path).await, Ok(Age::Older)) {
-        let who = "an earlier version of campaign is still sending with it; wait for its end".to_owned();
+        let who = "an earlier version of campaign is still using it to send".to_owned();
         return Err(LedgerError::Busy { path: path.display().to_string(), who });
     }
     Ok(())
@@ -128,7 +128,7 @@ pub(super) async fn pen(path: &Arc<Path>, clock: Clock, patience: Patience) -> R
     let place = mark::place(path);
     let unmarked = |error: std::io::Error| LedgerError::Storage {
         path: path.display().to_string(),
-        reason: format!("its mark `{}` cannot be opened: {error}", place.display()),
+        reason: format!("its high-water mark `{}` cannot be opened: {error}", place.display()),
     };
     // Who has the turn makes the mark: two processes that make the same ledger would make two.
     let first = !place.exists();

@@ -57,7 +57,7 @@ impl Pen {
     /// Has the mark follow a commit.
     pub(super) fn follow(&mut self, mark: Mark) -> Result<(), LedgerError> {
         self.mark.follow(mark).map_err(|error| {
-            let reason = format!("its mark cannot be written: {error}");
+            let reason = format!("its high-water mark cannot be written: {error}");
             LedgerError::Storage { path: self.path.display().to_string(), reason }
         })
     }
@@ -70,7 +70,7 @@ impl Pen {
     /// Closes the file and its mark.
     pub(super) async fn close(mut self) {
         if let Err(error) = self.mark.finish() {
-            tracing::warn!("cannot write the mark of the ledger `{}`: {error}", self.path.display());
+            tracing::warn!("cannot write the high-water mark of the ledger `{}`: {error}", self.path.display());
         }
         // What is in the log is on the disk; in the file itself a damaged page is noticed, at the end of a log it is not.
         // Another process that reads may be in the way; it or the next one empties the log then.

@@ -36,7 +36,7 @@ impl SqliteLedger {
         let ready = ReadyBackup::of(backup, state).await?;
         let failed = |error: io::Error| ready.not(&error);
         if lock::any_held(path).map_err(failed)? {
-            let who = "a process sends with it, or serves; wait for its end, or stop it".to_owned();
+            let who = "another process is using it to send or serve".to_owned();
             return Err(LedgerError::Busy { path: path.display().to_string(), who });
         }
         let ledger = ready.ledger(clock).await?;
@@ -63,7 +63,7 @@ impl ReadyBackup {
     pub(in crate::ledger) async fn of(backup: &Path, state: &Path) -> Result<Self, LedgerError> {
         let ready = Self { backup: backup.join(LEDGER), folder: state.join(READYING) };
         if !ready.backup.is_file() {
-            return Err(ready.not(&"there is no backup in it"));
+            return Err(ready.not(&"it contains no backup"));
         }
         let (from, to, folder) = (ready.backup.clone(), ready.file(), ready.folder.clone());
         let copying = tokio::task::spawn_blocking(move || {
@@ -91,7 +91,7 @@ impl ReadyBackup {
         sound.map_err(|error| ready.not(&error.reason()))?;
         match is_backup? {
             Some(backup) if backup.restored_at.is_none() => Ok(ready),
-            _ => Err(ready.not(&"it has a ledger that is in use, and no backup; `--state-dir` uses it as it is")),
+            _ => Err(ready.not(&"it contains a ledger in use, not a backup")),
         }
     }
 

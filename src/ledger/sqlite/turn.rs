@@ -84,11 +84,11 @@ impl<'a> Wait<'a> {
 fn who(holder: Option<Holder>) -> String {
     match holder {
         Some(Holder { process, stopped: true }) => format!(
-            "process {process} has the ledger and is stopped; let it go on (`kill -CONT {process}`, or `fg` in its \
-             terminal), or end it"
+            "process {process} is using the ledger and is suspended (resume it with `kill -CONT {process}`, or `fg` in \
+             its terminal)"
         ),
-        Some(Holder { process, stopped: false }) => format!("process {process} has the ledger"),
-        None => "another process has the ledger".to_owned(),
+        Some(Holder { process, stopped: false }) => format!("process {process} is using the ledger"),
+        None => "another process is using the ledger".to_owned(),
     }
 }
 

@@ -211,10 +211,10 @@ impl CampaignPath {
     pub fn refuses_writing(&self) -> Option<&'static str> {
         let Reach::Within(folder) = &self.reach else { return None };
         if self.leads_out() {
-            return Some("outside of the folder of campaigns, where nothing is written");
+            return Some("outside the campaigns folder, where writing is not allowed");
         }
         let is_link = self.below(folder).is_ok_and(|below| walk::is_link(folder, below));
-        is_link.then_some("a link, and results must not follow links here")
+        is_link.then_some("a symbolic link")
     }
 
     /// Whether an assistant can have named it, so that it is confined to a folder.
@@ -300,9 +300,9 @@ pub(super) fn parent(folder: &Path) -> PathBuf {
 
 /// The finding about a name that leads out.
 fn outside(name: &str) -> Finding {
-    let message = format!("`{name}` is outside of the folder of campaigns, where nothing is opened");
+    let message = format!("`{name}` is outside the campaigns folder");
     Finding::new(&rules::PATH_OUTSIDE, message).help(
-        "move the file into that folder and name it there, or have a person run the campaign from the command line",
+        "move the file into that folder and use its new name, or have a person run the campaign from the command line",
     )
 }
 
@@ -318,7 +318,7 @@ fn outside_error() -> io::Error {
 
 /// That the last part of a path is a link whose target does not exist.
 fn dangling() -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, "it is a link that leads to nothing")
+    io::Error::new(ErrorKind::InvalidInput, "it is a symbolic link to a file that does not exist")
 }
 
 /// Whether a name is only the folder itself or the one above it.
@@ -328,7 +328,7 @@ fn is_dots(name: &OsStr) -> bool {
 
 impl fmt::Display for OutsidePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it leads out of its folder, where nothing is opened")
+        f.write_str("the path leads outside the allowed folder")
     }
 }
 

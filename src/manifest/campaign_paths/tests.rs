@@ -64,7 +64,7 @@ fn confined_path_that_leads_out_is_refused_whatever_is_there() {
         ["../secret.csv", "../missing.csv", "..", "sub/../../secret.csv", "../campaigns/list.csv", "none/../../x"];
     for name in names.into_iter().chain([secret.as_str(), &missing, "/etc/passwd", "/proc/self/environ", "/"]) {
         let refused = house.open(name).unwrap_err();
-        assert_eq!(refused, format!("`{name}` is outside of the folder of campaigns, where nothing is opened"));
+        assert_eq!(refused, format!("`{name}` is outside the campaigns folder"));
     }
 }
 
@@ -99,12 +99,12 @@ fn confined_link_is_followed_only_inside_of_the_folder() {
         "parent/campaigns/list.csv",
     ] {
         let refused = house.open(name).unwrap_err();
-        assert_eq!(refused, format!("`{name}` is outside of the folder of campaigns, where nothing is opened"));
+        assert_eq!(refused, format!("`{name}` is outside the campaigns folder"));
     }
     house.link("circle.csv", "circle.csv");
     house.link("nothing.csv", "dangling.csv");
     assert!(house.open("circle.csv").is_err());
-    assert_eq!(house.open("dangling.csv").unwrap_err(), "it is a link that leads to nothing");
+    assert_eq!(house.open("dangling.csv").unwrap_err(), "it is a symbolic link to a file that does not exist");
 }
 
 #[cfg(unix)]
@@ -143,7 +143,7 @@ fn results_of_an_assistant_follow_no_link() {
     house.link("..", "parent");
     let why = |name: &str| house.paths.file().beside(name).refuses_writing();
     assert_eq!((why("new.csv"), why("new/new.csv"), why("list.csv")), (None, None, None));
-    assert!(why("same.csv").unwrap().contains("a link"));
+    assert!(why("same.csv").unwrap().contains("a symbolic link"));
     for name in ["../new.csv", "parent/new.csv", "parent/secret.csv", "/tmp/new.csv"] {
         assert!(why(name).unwrap().contains("outside"), "{name}");
     }

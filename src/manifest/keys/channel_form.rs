@@ -24,8 +24,8 @@ pub(super) fn channel(item: &Node, report: &mut Report) {
             }
             _ => crowded(entries),
         },
-        Content::List(_) => Finding::new(&rules::WRONG_TYPE, "an item of `channels` is a channel, not another list")
-            .help("write each as `- sms: …`"),
+        Content::List(_) => Finding::new(&rules::WRONG_TYPE, "each item of `channels` must be a channel, not a list")
+            .help("write each channel as `- sms: …`"),
     };
     report.at(&head(item), finding);
 }
@@ -44,17 +44,20 @@ fn channel_keys(found: &ChannelItem<'_>, item: &Node, report: &mut Report) {
 fn crowded(entries: &[Entry]) -> Finding {
     let channels: Vec<&Entry> = entries.iter().filter(|entry| Channel::from_name(&entry.key).is_some()).collect();
     match channels.as_slice() {
-        [] => Finding::new(&rules::UNKNOWN_CHANNEL, "this item names no channel")
-            .help(format!("begin it with a channel: {}", list(names(CHANNELS)))),
+        [] => Finding::new(&rules::UNKNOWN_CHANNEL, "this item does not name a channel")
+            .help(format!("start the item with a channel: {}", list(names(CHANNELS)))),
         [one] if one.value.is_null() => {
-            Finding::new(&rules::YAML_INDENTATION, format!("the keys of `{}` do not stand under it", one.key))
-                .help(format!("indent them deeper than `{}` by two spaces", one.key))
+            Finding::new(&rules::YAML_INDENTATION, format!("the keys of `{}` are not indented", one.key))
+                .help(format!("indent them two spaces deeper than `{}`", one.key))
         }
-        [one] => Finding::new(&rules::YAML_INDENTATION, format!("other keys stand beside the channel `{}`", one.key))
-            .help("indent what belongs to the channel under it, and begin other channels with `- `"),
+        [one] => Finding::new(
+            &rules::YAML_INDENTATION,
+            format!("other keys are at the same level as the channel `{}`", one.key),
+        )
+        .help("indent the keys that belong to the channel, and start other channels with `- `"),
         [first, second, ..] => {
-            Finding::new(&rules::CROWDED_ITEM, format!("`{}` and `{}` stand in one item", first.key, second.key))
-                .help(format!("begin each channel with its own dash: `- {}: …`", second.key))
+            Finding::new(&rules::CROWDED_ITEM, format!("`{}` and `{}` are in the same item", first.key, second.key))
+                .help(format!("start each channel with its own dash: `- {}: …`", second.key))
         }
     }
 }
@@ -63,15 +66,15 @@ fn unknown_channel(name: &str) -> Finding {
     let finding = Finding::new(&rules::UNKNOWN_CHANNEL, format!("`{name}` is not a channel"));
     match did_you_mean(name, names(CHANNELS)) {
         Some(meant) => finding.help(format!("did you mean `{meant}`?")),
-        None => finding.help(format!("channels are {}", list(names(CHANNELS)))),
+        None => finding.help(format!("the supported channels are {}", list(names(CHANNELS)))),
     }
 }
 
 /// Checks channels that stand in a map, where a list has to be.
 pub(super) fn without_dashes(entry: &Entry, channels: &[Entry], report: &mut Report) {
     let first = channels.first().map_or("sms", |channel| channel.key.as_str());
-    let finding = Finding::new(&rules::WRONG_TYPE, "`channels` must be a list; the dashes are missing");
-    report.at(&entry.key_span, finding.help(format!("begin each channel with a dash: `- {first}: …`")));
+    let finding = Finding::new(&rules::WRONG_TYPE, "`channels` must be a list, but the dashes are missing");
+    report.at(&entry.key_span, finding.help(format!("start each channel with a dash: `- {first}: …`")));
     for channel in channels {
         match find(CHANNELS, &channel.key) {
             Some(key) => value(key, channel, report),

@@ -38,8 +38,8 @@ pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> St
     if let Some((channel, rest)) = prefixed(name).filter(|_| is_campaign(root)) {
         let own = std::ptr::eq(keys, keys_of(channel));
         return match (own, known(rest)) {
-            (true, true) => format!("write `{rest}`: keys stand without the channel's name"),
-            _ => format!("write it as `{rest}` under `{channel}`"),
+            (true, true) => format!("write `{rest}`; keys do not include the channel's name"),
+            _ => format!("write `{rest}` under `{channel}`"),
         };
     }
     if let Some(meant) = synonym(name, keys) {
@@ -51,26 +51,26 @@ pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> St
         && let Some(Shape::Map(inner)) = find(root, above).map(|key| key.shape)
         && let Some(key) = find(inner, name)
     {
-        return format!("`{name}` stands under `{above}`, as in `{above}: {{ {} }}`", protective::moved(key));
+        return format!("move `{name}` under `{above}`, as in `{above}: {{ {} }}`", protective::moved(key));
     }
     match elsewhere.as_slice() {
         [] => {}
         [one] if one == name && is_campaign(root) => {
-            return format!("write `{name}` at the beginning of a line, outside of any other key");
+            return format!("move `{name}` to the top level, without indentation");
         }
         [one] if let Some(channel) = channel_of(one) => {
-            return format!("`{name}` stands under a channel such as `{channel}`: `- {channel}: {{ {name}: … }}`");
+            return format!("move `{name}` under a channel, such as `{channel}`: `- {channel}: {{ {name}: … }}`");
         }
         _ => {
             let is_top = |place: &&String| *place == name && is_campaign(root);
-            let top = if elsewhere.iter().any(|place| is_top(&place)) { "at the beginning of a line, or " } else { "" };
+            let top = if elsewhere.iter().any(|place| is_top(&place)) { "at the top level, or " } else { "" };
             let others = elsewhere.iter().filter(|place| !is_top(place)).map(String::as_str);
             return format!("`{name}` belongs elsewhere: {top}{}", list(others));
         }
     }
     match near(name, keys) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("what may stand here: {}", list(names(keys))),
+        None => format!("the keys allowed here are {}", list(names(keys))),
     }
 }
 
@@ -173,23 +173,23 @@ mod tests {
     #[test]
     fn a_key_in_the_wrong_place_or_spelling_is_told_where_it_belongs() {
         let cases = [
-            ("viber_signature", keys_of("viber"), "write `signature`: keys stand without the channel's name"),
-            ("sms_message", keys_of("viber"), "write it as `message` under `sms`"),
-            ("message", CAMPAIGN, "`message` stands under a channel such as `sms`: `- sms: { message: … }`"),
-            ("timezone", inner("delivery"), "write `timezone` at the beginning of a line, outside of any other key"),
-            ("batch", CAMPAIGN, "`batch` stands under `delivery`, as in `delivery: { batch: 50 }`"),
+            ("viber_signature", keys_of("viber"), "write `signature`; keys do not include the channel's name"),
+            ("sms_message", keys_of("viber"), "write `message` under `sms`"),
+            ("message", CAMPAIGN, "move `message` under a channel, such as `sms`: `- sms: { message: … }`"),
+            ("timezone", inner("delivery"), "move `timezone` to the top level, without indentation"),
+            ("batch", CAMPAIGN, "move `batch` under `delivery`, as in `delivery: { batch: 50 }`"),
             ("sender", keys_of("sms"), "did you mean `signature`?"),
             ("signatur", keys_of("sms"), "did you mean `signature`?"),
             ("chanels", CAMPAIGN, "did you mean `channels`?"),
             ("editon", CAMPAIGN, "did you mean `edition`?"),
-            ("cap", CAMPAIGN, "`cap` stands under `delivery`, as in `delivery: { cap: … }`"),
-            ("suppress", CAMPAIGN, "`suppress` stands under `recipients`, as in `recipients: { suppress: … }`"),
+            ("cap", CAMPAIGN, "move `cap` under `delivery`, as in `delivery: { cap: … }`"),
+            ("suppress", CAMPAIGN, "move `suppress` under `recipients`, as in `recipients: { suppress: … }`"),
         ];
         for (name, keys, help) in cases {
             assert_eq!(hint(name, keys, CAMPAIGN), help);
         }
         let recipients = hint("max_valid", inner("recipients"), CAMPAIGN);
-        assert!(recipients.starts_with("what may stand here: "), "{recipients}");
+        assert!(recipients.starts_with("the keys allowed here are "), "{recipients}");
         assert!(hint("zzz", keys_of("telegram"), CAMPAIGN).contains("`message`, `lifetime` or `fields`"));
     }
 }

@@ -18,11 +18,11 @@ pub(super) fn columns(node: &Node, report: &mut Report) {
         };
         let is_text = |item: &Node| item.scalar().is_some_and(|scalar| !scalar.is_null());
         if !(1..=MOST_PHONE_COLUMNS).contains(&headers.len()) || !headers.iter().all(is_text) {
-            let message = format!("`{PHONE}` must be one header or a list of 1 to {MOST_PHONE_COLUMNS}");
+            let message = format!("`{PHONE}` must be one header, or a list of 1 to {MOST_PHONE_COLUMNS} headers");
             let finding = Finding::new(&rules::WRONG_TYPE, message);
             report.at(
                 &entry.key_span,
-                finding.help("write the headers, the first choice first: `phone: [Mobile, Home]`"),
+                finding.help("list the headers with the preferred one first: `phone: [Mobile, Home]`"),
             );
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn listed_names(of: &Key, entry: &Entry, items: &[Node], report: &mut
         format!("{name}: {{ {} }}", known.collect::<Vec<_>>().join(", "))
     });
     let written: Vec<String> = written.collect();
-    let message = format!("`{owner}` must be a map of names, but is a list");
+    let message = format!("`{owner}` must be a map, but is a list");
     let help =
         format!("write the name of each {} as a key, without a dash: `{owner}: {{ {} }}`", of.name, written.join(", "));
     report.at(&head(&entry.value), Finding::new(&rules::WRONG_TYPE, message).help(help));
@@ -30,7 +30,7 @@ pub(super) fn listed_names(of: &Key, entry: &Entry, items: &[Node], report: &mut
     for (name, inner) in named {
         for entry in inner.into_iter().filter(|entry| find(keys, &entry.key).is_none()) {
             if told.insert(&entry.key) {
-                let finding = Finding::new(&rules::UNKNOWN_KEY, format!("unknown key `{}` in `{name}`", entry.key));
+                let finding = Finding::new(&rules::UNKNOWN_KEY, format!("unknown key `{}` under `{name}`", entry.key));
                 report.at(&entry.key_span, finding.help(hint(&entry.key, keys, report.root)));
             }
         }

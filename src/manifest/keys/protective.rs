@@ -124,8 +124,8 @@ pub(super) fn moved(key: &Key) -> String {
 pub(super) fn advice_for_nothing(key: &Key, name: &str) -> String {
     let written = key.written_as(name);
     match GUARDS.contains(&key.name) {
-        true => format!("write it like `{written}`; without `{name}`, it holds nothing back"),
-        false => format!("write it like `{written}`, or remove it"),
+        true => format!("write a value, for example `{written}`; without `{name}`, you do not have this protection"),
+        false => format!("write a value, for example `{written}`, or remove the key"),
     }
 }
 
@@ -138,7 +138,7 @@ pub(super) fn advice(key: &Key, text: &str, words: &[&'static str]) -> Option<St
     let by_spelling = || did_you_mean(&typed, words.iter().copied()).filter(|meant| !protection.risky.contains(meant));
     Some(match by_meaning.or_else(by_spelling) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("if in doubt, write `{}`", protection.safe),
+        None => format!("if you are not sure, write `{}`", protection.safe),
     })
 }
 
@@ -204,13 +204,13 @@ mod tests {
             ("purpose", "Newsletter", "did you mean `marketing`?"),
             ("purpose", "reklama", "did you mean `marketing`?"),
             ("purpose", "marketting", "did you mean `marketing`?"),
-            ("purpose", "servise", "if in doubt, write `marketing`"),
-            ("duplicates", "allowed", "if in doubt, write `skip`"),
+            ("purpose", "servise", "if you are not sure, write `marketing`"),
+            ("duplicates", "allowed", "if you are not sure, write `skip`"),
             ("duplicates", "deny", "did you mean `refuse`?"),
-            ("on_in_doubt", "resend", "if in doubt, write `hold`"),
-            ("receipts", "of", "if in doubt, write `auto`"),
+            ("on_in_doubt", "resend", "if you are not sure, write `hold`"),
+            ("receipts", "of", "if you are not sure, write `auto`"),
             ("receipts", "callback", "did you mean `webhook`?"),
-            ("empty", "o", "if in doubt, write `refuse`"),
+            ("empty", "o", "if you are not sure, write `refuse`"),
         ] {
             let keys = all();
             let (key, words) = keys.iter().find(|(key, _)| key.name == name).expect("a key");

@@ -16,7 +16,7 @@ pub fn schema() -> Value {
 #[must_use]
 pub fn gateways_schema() -> Value {
     titled(
-        "Profiles of gateways",
+        "Gateway profiles",
         object(json!({
             "type": "object",
             "propertyNames": { "pattern": "^[a-z0-9-]{1,64}$" },

@@ -15,14 +15,14 @@ use crate::manifest::yaml::{Content, Entry, Node, Scalar, core_scalar};
 /// Checks the map `node`, called `owner` in findings, against its keys.
 pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut Report) {
     let Some(entries) = node.entries() else {
-        let finding = Finding::new(&rules::WRONG_TYPE, format!("{owner} must be a map of keys, but is {}", kind(node)));
-        return report.at(&head(node), finding.help(format!("begin with `{}: `", names(keys).next().unwrap_or(""))));
+        let finding = Finding::new(&rules::WRONG_TYPE, format!("{owner} must be a map, but is {}", kind(node)));
+        return report.at(&head(node), finding.help(format!("start with `{}: `", names(keys).next().unwrap_or(""))));
     };
     for entry in entries {
         match find(keys, &entry.key) {
             Some(key) => value(key, entry, report),
             None if let Some((name, value)) = stuck(&entry.key, keys) => {
-                let finding = Finding::new(&rules::YAML_SYNTAX, format!("a space is missing behind `{name}:`"));
+                let finding = Finding::new(&rules::YAML_SYNTAX, format!("missing space after `{name}:`"));
                 report.at(&entry.key_span, finding.help(format!("write `{name}: {value}`")));
             }
             None => {
@@ -69,7 +69,7 @@ fn required(node: &Node, owner: &Owner<'_>, keys: &'static [Key], report: &mut R
         (Some(first), None, _) => {
             let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, first.name));
             let others = list(choices[1..].iter().map(|key| key.name));
-            let help = format!("add `{}`, or instead of it one of {others}", first.written());
+            let help = format!("add `{}`, or one of {others}", first.written());
             report.at(owner.span, finding.help(help));
         }
         (_, Some(one), Some(other)) => {
@@ -136,11 +136,9 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
             items.iter().for_each(|item| channel_form::channel(item, report));
         }
         (Shape::Channels, Content::List(_)) => {
-            let finding = Finding::new(&rules::EMPTY_VALUE, "`channels` is empty, and a campaign needs at least one");
-            report.at(
-                &head(node),
-                finding.help("write one in each line below, such as `- sms: { signature: …, message: … }`"),
-            );
+            let finding =
+                Finding::new(&rules::EMPTY_VALUE, "`channels` is empty; a campaign needs at least one channel");
+            report.at(&head(node), finding.help("add one per line, such as `- sms: { signature: …, message: … }`"));
         }
         (Shape::Channels, Content::Map(entries)) => channel_form::without_dashes(entry, entries, report),
         (Shape::List { of, least, most }, Content::List(items)) => {
@@ -217,11 +215,14 @@ const TYPOGRAPHIC_QUOTES: [char; 7] =
 fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
     let text = scalar.text.as_str();
     if let Some(inner) = in_typographic_quotes(text).filter(|_| scalar.is_plain()) {
-        let message = format!("the quotes around `{}` are no quotes for YAML, but part of its text", entry.key);
+        let message = format!(
+            "the curly quotes around `{}` become part of the value; YAML does not treat them as quotes",
+            entry.key
+        );
         let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, message);
         report.at(
             &entry.value.span,
-            finding.help(format!("write `\"{inner}\"`; a text processor has changed the quotes")),
+            finding.help(format!("write `\"{inner}\"`; a text editor has replaced the straight quotes")),
         );
     }
     let within =
@@ -271,43 +272,40 @@ fn advice(key: &Key, scalar: &Scalar) -> String {
         Shape::OneOf(words) | Shape::Words(words) => {
             protective::advice(key, text, words).unwrap_or_else(|| match did_you_mean(text, words.iter().copied()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("write it like `{}`", key.written()),
+                None => format!("write, for example, `{}`", key.written()),
             })
         }
-        Shape::Integer { .. } if digits(text) && !scalar.is_plain() => "write the number without quotes".into(),
+        Shape::Integer { .. } if digits(text) && !scalar.is_plain() => "remove the quotes around the number".into(),
         Shape::Share if digits(text) => format!("write `{text}%`"),
         Shape::Rate if digits(text) => format!("write `{text}/s` or `{text}/min`"),
         Shape::Seconds { most, .. } if most != u32::MAX => {
-            format!(
-                "write it like `{}`, at most `{}`; `m` are minutes, `h` hours, `d` days",
-                key.written(),
-                Seconds(most)
-            )
+            let (written, most) = (key.written(), Seconds(most));
+            format!("write, for example, `{written}`, at most `{most}`; `m` means minutes, `h` hours and `d` days")
         }
-        _ => format!("write it like `{}`", key.written()),
+        _ => format!("write, for example, `{}`", key.written()),
     }
 }
 
 fn expected(shape: Shape) -> String {
     match shape {
-        Shape::Line => "a text of one line".into(),
-        Shape::Template => "a text".into(),
-        Shape::Message => "a text or `{ file: NAME }`".into(),
-        Shape::Integer { least, most: u32::MAX } => format!("a whole number from {least}"),
+        Shape::Line => "one line of text".into(),
+        Shape::Template => "text".into(),
+        Shape::Message => "a text value or `{ file: NAME }`".into(),
+        Shape::Integer { least, most: u32::MAX } => format!("a whole number, {least} or more"),
         Shape::Integer { least, most } => format!("a whole number from {least} to {most}"),
         Shape::Counts => "a whole number from 1, or a list of them".into(),
         Shape::Bool => "`true` or `false`".into(),
-        Shape::Seconds { least, most: u32::MAX } => format!("a time of at least {}", Seconds(least)),
-        Shape::Seconds { least, most } => format!("a time from {} to {}", Seconds(least), Seconds(most)),
+        Shape::Seconds { least, most: u32::MAX } => format!("a duration of at least {}", Seconds(least)),
+        Shape::Seconds { least, most } => format!("a duration from {} to {}", Seconds(least), Seconds(most)),
         Shape::Rate => "a rate such as `10/s` or `600/min`".into(),
-        Shape::Cap => "messages in a time such as `2/7d`, at most 400 days".into(),
+        Shape::Cap => "a number of messages per period of at most 400 days, such as `2/7d`".into(),
         Shape::Share => "a percentage from `0%` to `100%`".into(),
         Shape::Amount => "an amount of money such as `0.80`".into(),
         Shape::OneOf(words) | Shape::Words(words) => list(words.iter().copied()),
-        Shape::Map(_) | Shape::Properties => "a map of keys".into(),
-        Shape::Texts | Shape::Columns | Shape::Headers => "a map of names and texts".into(),
+        Shape::Map(_) | Shape::Properties => "a map".into(),
+        Shape::Texts | Shape::Columns | Shape::Headers => "a map of names and text values".into(),
         Shape::Each(of) => format!("a map of names, each with {}", expected(of.shape)),
-        Shape::Or { alone, .. } => format!("{}, or a map of keys", expected(alone.shape)),
+        Shape::Or { alone, .. } => format!("{}, or a map", expected(alone.shape)),
         Shape::List { .. } => "a list".into(),
         Shape::Channels => "a list of channels".into(),
         Shape::Secret | Shape::Secrets => "a reference".into(),
@@ -318,9 +316,9 @@ fn wrong_type(key: &Key, entry: &Entry, report: &mut Report) {
     let node = &entry.value;
     let (message, help) = match (key.shape, &node.content) {
         (Shape::Template | Shape::Message, Content::Map(_)) if report.slice(&node.span).starts_with('{') => (
-            format!("`{}` begins with a brace and is read as a map, not as a text", entry.key),
+            format!("the value of `{}` starts with a brace, so YAML reads it as a map, not as text", entry.key),
             format!(
-                "put the whole text in quotes: `{}: \"{}\"`",
+                "put the whole value in quotes: `{}: \"{}\"`",
                 entry.key,
                 report.slice(&node.span).replace('"', "'")
             ),
@@ -329,12 +327,13 @@ fn wrong_type(key: &Key, entry: &Entry, report: &mut Report) {
             let needed =
                 keys.iter().find(|key| matches!(key.mark, Mark::Required | Mark::Choice)).map_or("", |key| key.name);
             let help = format!("write `{}: {{ {needed}: {} }}`", entry.key, scalar.text);
-            let help = if needed.is_empty() { format!("write it like `{}`", key.written_as(&entry.key)) } else { help };
-            (format!("`{}` must be a map of keys, but is a single value", entry.key), help)
+            let help =
+                if needed.is_empty() { format!("write, for example, `{}`", key.written_as(&entry.key)) } else { help };
+            (format!("`{}` must be a map, but is a single value", entry.key), help)
         }
         _ => (
             format!("`{}` must be {}, but is {}", entry.key, expected(key.shape), kind(node)),
-            format!("write it like `{}`", key.written_as(&entry.key)),
+            format!("write, for example, `{}`", key.written_as(&entry.key)),
         ),
     };
     report.at(&head(node), Finding::new(&rules::WRONG_TYPE, message).help(help));
@@ -346,7 +345,7 @@ fn secret(key: &Key, entry: &Entry, report: &mut Report) {
     let fine =
         entry.value.entries().is_some_and(|entries| matches!(entries, [one] if known(one) && !one.value.is_null()));
     if !fine {
-        let message = format!("`{}` must say where the key is kept, not hold the key", key.name);
+        let message = format!("`{}` must say where to find the secret, not contain it", key.name);
         let help = format!("write `{0}: {{ env: NAME }}` or `{0}: {{ file: PATH }}`", key.name);
         report.at(&entry.key_span, Finding::new(&rules::SECRET, message).help(help));
     }
@@ -359,8 +358,8 @@ fn headers(node: &Node, report: &mut Report) {
             Content::Map(_) => secret(&Key::new("headers", Shape::Secret, "{ env: NAME }"), entry, report),
             Content::Scalar(scalar) if !scalar.is_null() => {}
             _ => {
-                let finding = Finding::new(&rules::WRONG_TYPE, format!("`{}` must be one text", entry.key));
-                report.at(&entry.key_span, finding.help("write a text, or `{ env: NAME }` where it is a secret"));
+                let finding = Finding::new(&rules::WRONG_TYPE, format!("`{}` must be one text value", entry.key));
+                report.at(&entry.key_span, finding.help("write the value, or `{ env: NAME }` for a secret"));
             }
         }
     }
@@ -373,8 +372,8 @@ fn texts(node: &Node, report: &mut Report) {
 pub(super) fn text(entry: &Entry, report: &mut Report) {
     let (problem, help) = match &entry.value.content {
         Content::Scalar(scalar) if !scalar.is_null() => return,
-        Content::Scalar(_) => ("has no value", "write `\"\"` if an empty text is meant"),
-        Content::List(_) | Content::Map(_) => ("must be one text", "put the value in quotes"),
+        Content::Scalar(_) => ("has no value", "write `\"\"` for an empty value"),
+        Content::List(_) | Content::Map(_) => ("must be one text value", "put the value in quotes"),
     };
     report.at(&entry.key_span, Finding::new(&rules::WRONG_TYPE, format!("`{}` {problem}", entry.key)).help(help));
 }

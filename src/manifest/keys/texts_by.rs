@@ -15,13 +15,13 @@ pub(super) fn bare_texts(entry: &Entry, report: &mut Report) -> bool {
     let form = texts.iter().map(|name| format!("{name}: …")).collect::<Vec<_>>().join(", ");
     let (message, help) = match by {
         Some(column) => (
-            format!("{} of `{owner}` must stand under `texts`", list_all(texts.iter().copied())),
+            format!("under `{owner}`, {} must be under `texts`", list_all(texts.iter().copied())),
             format!("write `{owner}: {{ by: {column}, texts: {{ {form} }} }}`"),
         ),
         None => (
-            format!("nothing says by which column one of {} of `{owner}` is chosen", list_all(texts.iter().copied())),
+            format!("`{owner}` has {}, but no `by` to select one of them", list_all(texts.iter().copied())),
             format!(
-                "write `{owner}: {{ by: language, texts: {{ {form} }} }}`, with the name of the column in place of \
+                "write `{owner}: {{ by: language, texts: {{ {form} }} }}`, with the name of your column instead of \
                  `language`"
             ),
         ),

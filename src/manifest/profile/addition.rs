@@ -56,7 +56,7 @@ impl NewProfile {
 /// The text of a file with a profile behind those that it has, and the profile as it will be read from there.
 ///
 /// # Errors
-/// When the profile is there already or cannot be used, or the file has a form that nothing can be put behind.
+/// When the profile is there already or cannot be used, or the file has a form that cannot add a profile.
 pub fn with_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(String, Profile), Vec<Finding>> {
     let names = |text: &str| {
         let (gateways, _) = read_profiles(&Source::new(path, text));
@@ -64,8 +64,8 @@ pub fn with_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(String
     };
     let (before, file, name) = (names(text), path.display(), &new.name);
     if before.contains(name) {
-        let finding = Finding::new(&rules::PROFILE_NAME, format!("`{file}` has a profile `{name}` already"));
-        return Err(vec![finding.help("change it there, or choose another name")]);
+        let finding = Finding::new(&rules::PROFILE_NAME, format!("`{file}` already has a profile `{name}`"));
+        return Err(vec![finding.help("edit it there, or choose another name")]);
     }
     let apart = if text.trim().is_empty() {
         ""
@@ -84,9 +84,9 @@ pub fn with_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(String
         }
         Err(refused) if refused.iter().all(|finding| *finding.rule != rules::UNKNOWN_GATEWAY) => Err(refused),
         _ => {
-            let message = format!("nothing can be put behind what stands in `{file}`");
+            let message = format!("cannot add a profile to `{file}`");
             let finding = Finding::new(&rules::GATEWAYS_FORM, message);
-            let help = format!("mend the file, or write the profile into it by hand:\n{}", new.yaml().trim_end());
+            let help = format!("fix the file, or add the profile by hand:\n{}", new.yaml().trim_end());
             Err([findings, vec![finding.help(help)]].concat())
         }
     }
@@ -129,10 +129,10 @@ mod tests {
     #[test]
     fn what_nothing_can_be_put_behind_stays_as_it_is() {
         for (before, said) in [
-            ("production: { base_url: https://a.example }\n", "has a profile `production` already"),
-            ("{ local: { base_url: http://127.0.0.1:1, api_key: { env: KEY } } }\n", "nothing can be put behind"),
-            ("- a\n", "nothing can be put behind"),
-            ("local: \"open\n", "nothing can be put behind"),
+            ("production: { base_url: https://a.example }\n", "already has a profile `production`"),
+            ("{ local: { base_url: http://127.0.0.1:1, api_key: { env: KEY } } }\n", "cannot add a profile"),
+            ("- a\n", "cannot add a profile"),
+            ("local: \"open\n", "cannot add a profile"),
         ] {
             let found = added(before).unwrap_err();
             assert!(found.iter().any(|finding| finding.message.contains(said)), "{before}: {found:?}");

@@ -14,30 +14,27 @@ impl Address {
     /// # Errors
     /// What is wrong with it, and what to do.
     pub fn parse(text: &str) -> Result<Self, (String, &'static str)> {
-        const LIKE: &str = "write it like `https://gateway.example`";
+        const LIKE: &str = "write a URL such as `https://gateway.example`";
         if !text.contains("://") {
-            return Err((format!("`{text}` does not begin with `https://`"), LIKE));
+            return Err((format!("`{text}` does not start with `https://`"), LIKE));
         }
-        let url = Url::parse(text).map_err(|error| (format!("`{text}` is not an address: {error}"), LIKE))?;
+        let url = Url::parse(text).map_err(|error| (format!("`{text}` is not a URL: {error}"), LIKE))?;
         let problem = |message: &str, help| Err((message.to_owned(), help));
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-            return problem("the address must begin with `https://` and a host", LIKE);
+            return problem("start the URL with `https://` and a host name", LIKE);
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return problem("the address holds a user or a password", "remove what stands before `@`");
+            return problem("the URL contains a user name or a password", "remove the part before `@`");
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return problem("the address has a query or a fragment", "remove `?` or `#` and what follows");
+            return problem("the URL contains a query or a fragment", "remove `?` or `#` and everything after it");
         }
         if ["/api/json.php", "/v1/json"].iter().any(|path| url.path().trim_end_matches('/').ends_with(path)) {
-            return problem(
-                "the address includes the path of the endpoint",
-                "remove the path; it is added when sending",
-            );
+            return problem("the URL includes the endpoint's path", "remove the path; it is added to each request");
         }
         let address = Self(url);
         if address.0.scheme() == "http" && !address.is_loopback() {
-            return problem("plain `http` would send the API key unprotected", "write `https://`");
+            return problem("plain `http` sends the API key unencrypted", "use `https://`");
         }
         Ok(address)
     }

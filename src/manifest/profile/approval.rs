@@ -26,17 +26,20 @@ pub(super) fn approval(section: Section<'_>, report: &mut Report) -> Option<Appr
             Ok(key) => keys.push((person.key.clone(), key)),
             Err(NoApproverKey) => {
                 let message = match text.starts_with("ed25519-private:") {
-                    true => format!("`{}` has the private half of a key: nobody else may know it", person.key),
-                    false => format!("what stands behind `{}` is not the public half of a key", person.key),
+                    true => format!("`{}` is a private key, which only its owner should have", person.key),
+                    false => format!("`{}` is not a public key", person.key),
                 };
-                let help = "write `ed25519:` and its 43 letters, as `approve --new-key NAME` prints them";
+                let help = "write `ed25519:` and the 43 characters after it, as `approve --new-key NAME` prints them";
                 report.at(&person.value.span, Finding::new(&rules::APPROVER_KEY, message).help(help));
             }
         }
     }
     if people.is_empty() {
-        let finding = Finding::new(&rules::APPROVER_KEY, "nobody could approve: `by` names nobody with a key");
-        report.at(&by.key_span, finding.help("make a key with `approve --new-key NAME`, which prints what to write"));
+        let finding = Finding::new(&rules::APPROVER_KEY, "`by` lists no approvers, so no run can be approved");
+        report.at(
+            &by.key_span,
+            finding.help("create a key with `approve --new-key NAME` and add the line that it prints"),
+        );
     }
     Some(ApprovalRule { above, by: keys })
 }

@@ -55,10 +55,10 @@ impl KeySource {
         };
         let key = text.trim_start_matches('\u{feff}').trim();
         if key.is_empty() {
-            return Err(format!("{place} is empty; put {what} there"));
+            return Err(format!("{place} is empty; store {what} there"));
         }
         if key.chars().any(char::is_control) {
-            return Err(format!("{place} holds more than one line; put only {what} there"));
+            return Err(format!("{place} contains more than one line; store only {what} there"));
         }
         Ok(SecretString::from(key))
     }
@@ -67,16 +67,19 @@ impl KeySource {
 fn read_file(path: &Path, what: &str) -> Result<String, String> {
     let name = path.display();
     let unreadable = |error: std::io::Error| {
-        format!("the file `{name}` of {what} cannot be read: {error}; check its path in the profile")
+        format!("cannot read the file `{name}`, which should contain {what}: {error}; check its path in the profile")
     };
     let file = regular_file::open(path).map_err(unreadable)?;
     if is_open_to_others(&file.metadata().map_err(unreadable)?) {
-        return Err(format!("the file `{name}` of {what} can be read by others; run `chmod 600 {name}`"));
+        return Err(format!("other users can read the file `{name}`, which contains {what}; run `chmod 600 {name}`"));
     }
     let mut text = String::new();
     file.take(LONGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > LONGEST {
-        return Err(format!("the file `{name}` of {what} is larger than {LONGEST} bytes; put only the key there"));
+        return Err(format!(
+            "the file `{name}`, which should contain only {what}, is larger than {LONGEST} bytes; \
+            remove everything else from it"
+        ));
     }
     Ok(text)
 }

@@ -21,7 +21,7 @@ use crate::manifest::yaml::{self, Entry, Node};
 use crate::manifest::{CampaignPath, CampaignPaths, Rate, Reach};
 
 /// How a file gets its first profile.
-const FIRST: &str = "add a gateway with `gateway add NAME`; by hand, write `production:` and under it `base_url: …`";
+const FIRST: &str = "add a gateway with `gateway add NAME`; or write `production:` and under it `base_url: …`";
 
 /// Reads the profiles; a search that finds no file gives none.
 #[must_use]
@@ -79,7 +79,7 @@ fn profile(entry: &Entry, paths: &CampaignPaths, report: &mut Report) -> Option<
     refuse_name(entry, report);
     if entry.value.entries().is_none() {
         let finding = Finding::new(&rules::WRONG_TYPE, format!("the profile `{}` must be a map of keys", entry.key));
-        report.at(&entry.key_span, finding.help("write under it `base_url: …`, `api_key: …` and `rate: …`"));
+        report.at(&entry.key_span, finding.help("add `base_url: …`, `api_key: …` and `rate: …` under it"));
         return None;
     }
     check_whole(entry, PROFILE, report);
@@ -121,13 +121,13 @@ fn profile(entry: &Entry, paths: &CampaignPaths, report: &mut Report) -> Option<
 
 fn refuse_name(entry: &Entry, report: &mut Report) {
     let finding = if entry.key == SANDBOX {
-        Finding::new(&rules::RESERVED_NAME, "`sandbox` is the built-in gateway and needs no profile")
-            .help("give the profile another name, such as `local`")
+        Finding::new(&rules::RESERVED_NAME, "`sandbox` is the name of the built-in gateway")
+            .help("choose another name for the profile, such as `local`")
     } else if is_slug(&entry.key) {
         return;
     } else {
-        Finding::new(&rules::PROFILE_NAME, format!("`{}` cannot be a profile's name", entry.key))
-            .help("use 1 to 64 of a-z, 0-9 and `-`")
+        Finding::new(&rules::PROFILE_NAME, format!("`{}` is not a valid profile name", entry.key))
+            .help("use 1 to 64 characters from a-z, 0-9 and `-`")
     };
     report.at(&entry.key_span, finding);
 }
@@ -143,8 +143,8 @@ fn proxy(section: Section<'_>, report: &mut Report) -> Option<String> {
     let (text, span) = section.typed("proxy")?;
     let usable = reqwest::Url::parse(text).is_ok_and(|url| url.has_host() && matches!(url.scheme(), "http" | "https"));
     if !usable {
-        let finding = Finding::new(&rules::PROXY_ADDRESS, format!("`{text}` is not the address of a proxy"));
-        report.at(span, finding.help("write it like `http://proxy.example:3128`"));
+        let finding = Finding::new(&rules::PROXY_ADDRESS, format!("`{text}` is not a proxy URL"));
+        report.at(span, finding.help("write a URL such as `http://proxy.example:3128`"));
     }
     Some(text.to_owned())
 }
@@ -159,9 +159,8 @@ fn refuse_proxy_to_loopback(
     let is_elsewhere = |url: reqwest::Url| !url.host_str().is_some_and(is_loopback);
     let local = base_url.is_loopback() || async_url.is_some_and(Address::is_loopback);
     if local && reqwest::Url::parse(text).is_ok_and(is_elsewhere) {
-        let finding =
-            Finding::new(&rules::PROXY_ADDRESS, "a loopback address cannot be reached through another machine");
-        report.at(span, finding.help("remove `proxy`, or write the address of the live gateway"));
+        let finding = Finding::new(&rules::PROXY_ADDRESS, "a proxy on another machine cannot reach a loopback address");
+        report.at(span, finding.help("remove `proxy`, or use the address of the live gateway"));
     }
 }
 
@@ -170,7 +169,10 @@ fn hook(section: Section<'_>, paths: &CampaignPaths, report: &mut Report) -> Opt
     let (text, span) = section.typed("public_url")?;
     let address = Address::parse(text).map_err(|(message, _)| {
         let finding = Finding::new(&rules::GATEWAY_ADDRESS, message);
-        report.at(span, finding.help("write it like `https://hooks.example.com`; `http://` is for this machine alone"));
+        report.at(
+            span,
+            finding.help("write a URL such as `https://hooks.example.com`; `http://` is only for this machine"),
+        );
     });
     let value = section.value("secret")?;
     let one = std::slice::from_ref(value);
@@ -199,7 +201,7 @@ pub(in crate::manifest) fn key_source(
         "file" => match paths.resolve(text) {
             Ok(path) => Some(KeySource::File(path.path().to_owned())),
             Err(finding) => {
-                report.at(&one.value.span, finding.help("write `{ env: NAME }`, or keep the secret in that folder"));
+                report.at(&one.value.span, finding.help("write `{ env: NAME }`, or move the secret into that folder"));
                 None
             }
         },
@@ -217,15 +219,18 @@ fn rate(section: Section<'_>, (loopback, span): (bool, &Range<usize>), report: &
     match section.typed("rate") {
         None if loopback => Some(Rate::Unlimited),
         None => {
-            let finding = Finding::new(&rules::MISSING_KEY, "a profile needs `rate`, the account's allowance");
-            report.at(span, finding.help("add `rate: 10/s`; ask the gateway's support for the figure"));
+            let finding = Finding::new(&rules::MISSING_KEY, "a profile needs `rate`, the account's rate limit");
+            report.at(
+                span,
+                finding.help("add a line such as `rate: 10/s`; ask the gateway's support team for your limit"),
+            );
             None
         }
         Some((text, span)) => {
             let rate = text.parse().ok()?;
             if rate == Rate::Unlimited && !loopback {
                 let finding = Finding::new(&rules::UNLIMITED_RATE, "`unlimited` is only for a gateway on this machine");
-                report.at(span, finding.help("write the account's allowance, like `rate: 100/s`"));
+                report.at(span, finding.help("write your account's rate limit, such as `rate: 100/s`"));
             }
             Some(rate)
         }
@@ -399,7 +404,7 @@ local:
         let search = GatewaySearch { campaign: Some(folder.path().join("c/a.yaml")), ..GatewaySearch::default() };
         let none = load_gateways(&search).value.unwrap();
         let help = none.profile("production").unwrap_err()[0].help.clone().unwrap();
-        assert!(help.contains("c/gateways.yaml") && help.contains("it was looked for"), "{help}");
+        assert!(help.contains("c/gateways.yaml") && help.contains("no gateways file was found"), "{help}");
     }
 
     #[test]

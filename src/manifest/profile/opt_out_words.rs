@@ -33,21 +33,25 @@ fn read_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
     for (word, span) in lines(source.text()) {
         match OptOutWords::count(word) {
             0 => {
-                let finding = Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` has no letter and no digit"));
-                report.at(&span, finding.help("write a word, or `#` before what is not one"));
+                let finding =
+                    Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` contains neither a letter nor a digit"));
+                report.at(&span, finding.help("write a word, or start the line with `#` to make it a comment"));
             }
             count if count > MOST_OPT_OUT_WORDS => {
                 let what =
-                    format!("`{word}` has {count} words, and a reply that opts out has {MOST_OPT_OUT_WORDS} at most");
-                let help = "write what it begins with: what stands behind it in a short reply does not matter";
+                    format!("`{word}` has {count} words, but an opt-out phrase can have at most {MOST_OPT_OUT_WORDS}");
+                let help = "write only the first words; the rest of a short reply is ignored";
                 report.at(&span, Finding::new(&rules::OPT_OUT_WORDS, what).help(help));
             }
             _ => match known.covering(word) {
                 Some(same) => {
-                    let what =
-                        if same == word { "is known already".to_owned() } else { format!("is `{same}` already") };
+                    let what = if same == word {
+                        "is already a built-in word".to_owned()
+                    } else {
+                        format!("is the same as `{same}`")
+                    };
                     let finding = Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` {what}")).as_warning();
-                    report.at(&span, finding.help("remove it: case and look-alike letters do not matter"));
+                    report.at(&span, finding.help("remove it; case and look-alike letters are ignored"));
                 }
                 None => {
                     known = known.with([word.to_owned()]);
@@ -57,11 +61,10 @@ fn read_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
         }
     }
     if words.is_empty() && report.findings.is_empty() {
-        let finding = Finding::new(&rules::OPT_OUT_WORDS, "it has no words");
+        let finding = Finding::new(&rules::OPT_OUT_WORDS, "the file contains no words");
         report.at(
             &(0..0),
-            finding
-                .help("write a word into each line; without `opt_out_words`, only the built-in words opt people out"),
+            finding.help("write one word per line, or remove `opt_out_words` to use only the built-in words"),
         );
     }
     LoadedFile::new(Some(words), report.into_findings())

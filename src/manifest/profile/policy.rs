@@ -18,7 +18,7 @@ pub(super) fn suppress(policy: Section<'_>, paths: &CampaignPaths, report: &mut 
     let region = |section: Section<'_>| {
         let (code, span) = section.typed("region")?;
         let refuse = |error: ParseRegionError| {
-            let finding = Finding::new(&rules::UNKNOWN_REGION, format!("there is no region `{code}`"));
+            let finding = Finding::new(&rules::UNKNOWN_REGION, format!("unknown region `{code}`"));
             report.at(span, finding.help(error.advice()));
         };
         code.parse().map_err(refuse).ok()

@@ -25,8 +25,8 @@ impl Resolver<'_> {
         let help = match kind {
             OperationKind::Pipeline if chosen => "remove it, or remove `operation: pipeline`",
             OperationKind::Pipeline => {
-                "remove it; pictures, buttons and the like are carried by one channel alone, `viber` then `sms`, `rcs` then `sms`, \
-                 or `rcs` then `viber` then `sms`"
+                "remove it; to send images or buttons, use `viber` then `sms`, `rcs` then `sms`, or `rcs` then \
+                 `viber` then `sms`"
             }
             _ => "remove it",
         };
@@ -41,11 +41,11 @@ impl Resolver<'_> {
                 let message = match kind {
                     OperationKind::Pipeline if !chosen => {
                         format!(
-                            "these channels one after another are a `pipeline`, which cannot carry `{}` of `{}`: {why}",
+                            "these channels are sent as a `pipeline`, which does not support the key `{}` of `{}`: {why}",
                             field.key, slot.channel
                         )
                     }
-                    _ => format!("a `{kind}` cannot carry `{}` of `{}`: {why}", field.key, slot.channel),
+                    _ => format!("a `{kind}` does not support the key `{}` of `{}`: {why}", field.key, slot.channel),
                 };
                 self.report.at(&entry.key_span, Finding::new(&rules::NOT_CARRIED, message).help(help));
             }
@@ -72,13 +72,16 @@ impl Resolver<'_> {
             channels.iter().take_while(|channel| **channel != owner).map(|channel| channel.name()).collect();
         let keys = list_all(saved.iter().map(|(key, _)| *key));
         let message = match before.as_slice() {
-            [] => format!("channels in this order cannot carry {keys}"),
-            before => format!("{} before `{owner}` cannot carry {keys}", list_all(before.iter().copied())),
+            [] => format!("in this order, the channels do not support {keys}"),
+            before => format!(
+                "with {} before `{owner}`, the channels do not support {keys}",
+                list_all(before.iter().copied())
+            ),
         };
         let order: Vec<String> = better.channels().iter().map(|channel| format!("`{channel}`")).collect();
         let (first, rest) = order.split_first()?;
         let help = format!(
-            "put {first} first, then {}: channels are tried in this order, each only if the one before it fails",
+            "put {first} first, then {}; a channel is tried only if the previous one fails",
             rest.join(", then ")
         );
         let place = slots.first()?.name_span;

@@ -74,17 +74,16 @@ impl Resolver<'_> {
         let mut possible = true;
         for (index, slot) in slots.iter().enumerate() {
             if slots[..index].iter().any(|other| other.channel == slot.channel) {
-                let finding =
-                    Finding::new(&rules::REPEATED_CHANNEL, format!("`{}` stands here a second time", slot.channel));
-                self.report.at(slot.name_span, finding.help("remove one of them; a channel is tried once"));
+                let finding = Finding::new(&rules::REPEATED_CHANNEL, format!("`{}` is listed twice", slot.channel));
+                self.report.at(slot.name_span, finding.help("remove one of them; each channel is tried once"));
                 possible = false;
             }
             if slot.channel.facts().single && slots.len() > 1 {
                 let finding = Finding::new(
                     &rules::STANDS_ALONE,
-                    format!("`{}` cannot stand beside other channels", slot.channel),
+                    format!("`{}` cannot be combined with other channels", slot.channel),
                 );
-                self.report.at(slot.name_span, finding.help("give it a campaign of its own"));
+                self.report.at(slot.name_span, finding.help("create a separate campaign for it"));
                 possible = false;
             }
         }
@@ -92,7 +91,7 @@ impl Resolver<'_> {
         let single = slots.iter().find(|slot| slot.channel.facts().single);
         if let (Some((_, span)), Some(slot)) = (forced, single) {
             let finding =
-                Finding::new(&rules::STANDS_ALONE, format!("`{}` cannot be a stage of a pipeline", slot.channel));
+                Finding::new(&rules::STANDS_ALONE, format!("`{}` cannot be used in a pipeline", slot.channel));
             self.report.at(span, finding.help("remove `operation`"));
             possible = false;
         }
@@ -109,8 +108,8 @@ impl Resolver<'_> {
         });
         let Some((first, _)) = given.next() else { return };
         for (_, span) in given.filter(|&(value, _)| value != first) {
-            let finding = Finding::new(&rules::SHORT_LINK, format!("another channel says `short_link: {first}`"));
-            self.report.at(span, finding.help("one `short_link` serves all channels of the message; make them agree"));
+            let finding = Finding::new(&rules::SHORT_LINK, format!("another channel has `short_link: {first}`"));
+            self.report.at(span, finding.help("use the same `short_link` for all channels of a message"));
         }
     }
 }

@@ -20,10 +20,11 @@ impl Resolver<'_> {
             if has_bare_texts(&entry.value) {
                 return None;
             }
-            let finding = Finding::new(&rules::MISSING_KEY, format!("`{}` needs `texts` beside `by`", entry.key));
+            let finding =
+                Finding::new(&rules::MISSING_KEY, format!("`{}` has `by`, so it also needs `texts`", entry.key));
             self.report.at(
                 &entry.key_span,
-                finding.help(format!("add `texts: {{ uk: \"…\", en: \"…\" }}`, by what stands in `{by}`")),
+                finding.help(format!("add `texts: {{ uk: \"…\", en: \"…\" }}`, with the values of `{by}` as keys")),
             );
             return None;
         };
@@ -31,9 +32,13 @@ impl Resolver<'_> {
         for text in texts {
             let word = text.key.trim().to_lowercase();
             if word.is_empty() || word.contains(['"', '\\']) || chosen.iter().any(|(other, _)| *other == word) {
-                let message = format!("`{}` cannot be told from the other texts, or has quotes in it", text.key);
+                let message =
+                    format!("`{}` is empty, duplicates another key, or contains a quote or a backslash", text.key);
                 let finding = Finding::new(&rules::UNKNOWN_VALUE, message);
-                self.report.at(&text.key_span, finding.help("write what stands in the column, each only once"));
+                self.report.at(
+                    &text.key_span,
+                    finding.help("write each value of the column only once, without quotes or backslashes"),
+                );
                 whole = false;
                 continue;
             }
@@ -61,7 +66,7 @@ impl Resolver<'_> {
             Some((_, word)) if texts.iter().any(|text| text.key.trim().to_lowercase() == word) => None,
             Some((other, word)) => {
                 let finding =
-                    Finding::new(&rules::UNKNOWN_VALUE, format!("`else` is `{word}`, and there is no such text"));
+                    Finding::new(&rules::UNKNOWN_VALUE, format!("`else` is `{word}`, but `texts` has no such key"));
                 let meant = did_you_mean(&word, words()).map(|meant| format!("did you mean `{meant}`?"));
                 let help = meant.unwrap_or_else(|| format!("write one of {}", list(words())));
                 self.report.at(&other.value.span, finding.help(help));

@@ -20,15 +20,16 @@ impl Resolver<'_> {
     fn table(&mut self, entry: &Entry, taken: bool) -> Option<TableFile> {
         self.variable(&entry.key, &entry.key_span);
         if taken {
-            let message = format!("`{}` is a table here, and a column or a constant too", entry.key);
-            let finding = Finding::new(&rules::NAME_CLASH, message).help("give one of them another name");
+            let message = format!("`{}` is the name of a table, and also of a column or constant", entry.key);
+            let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
             self.report.at(&entry.key_span, finding);
         }
         let section = Section::new(Some(&entry.value), DATA_KEYS);
         let (file, span) = section.typed("file")?;
         if is_dated(file) {
-            let finding = Finding::new(&rules::FILE_NAME, format!("`{file}` cannot be the name of a table's file"));
-            self.report.at(span, finding.help("a table has one file, whatever the day; write its name without braces"));
+            let finding =
+                Finding::new(&rules::FILE_NAME, format!("`{file}` cannot be the file name of a lookup table"));
+            self.report.at(span, finding.help("remove the braces; a table's file name cannot contain the date"));
             return None;
         }
         let (key, _) = section.typed("key")?;

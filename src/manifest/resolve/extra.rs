@@ -25,17 +25,14 @@ impl Resolver<'_> {
             for entry in entries {
                 let other = given.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
                 let finding = if known.contains(&entry.key.as_str()) {
-                    Finding::new(
-                        &rules::FIELD_COLLISION,
-                        format!("`{}` is a field that `{kind}` already has", entry.key),
-                    )
-                    .help("use the channel's own keys; `fields` is for properties that are not known here")
+                    Finding::new(&rules::FIELD_COLLISION, format!("`{kind}` already has a field `{}`", entry.key))
+                        .help("use the channel's own keys; `fields` is for properties that campaign does not know")
                 } else if let Some(other) = other {
                     Finding::new(
                         &rules::FIELD_COLLISION,
-                        format!("`{other}` gives `{kind}` a property `{}` already", entry.key),
+                        format!("`{other}` already sets the property `{}` of `{kind}`", entry.key),
                     )
-                    .help("keep one of them: both channels are sent in one message")
+                    .help("keep one of them; both channels are sent in one message")
                 } else {
                     continue;
                 };

@@ -32,19 +32,16 @@ impl Resolver<'_> {
                 ),
                 None => {
                     let with = keys.iter().filter(|given| slot.section.has(given)).copied();
-                    (
-                        format!("a {title} message with {} needs `{key}`", list_all(with)),
-                        format!("add `{key}: …` beside it"),
-                    )
+                    (format!("a {title} message with {} also needs `{key}`", list_all(with)), format!("add `{key}: …`"))
                 }
             };
             self.report.at(slot.name_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
         }
         for key in keys.iter().filter(|key| !form.has(key)) {
             let Some(entry) = slot.section.entry(key) else { continue };
-            let message = format!("a {title} message of type `{name}` has no `{key}`");
+            let message = format!("a {title} message of type `{name}` cannot have `{key}`");
             let has = list_all(form.needs.iter().copied());
-            let help = format!("remove it, or change the type: `{name}` has {has}");
+            let help = format!("remove it, or change the type; type `{name}` allows {has}");
             self.report.at(&entry.key_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
         }
         Some(form)
@@ -55,8 +52,10 @@ impl Resolver<'_> {
         let facts = slot.channel.facts();
         let carried = facts.forms.first()?;
         if let Some((name, span)) = slot.section.typed(named).filter(|(name, _)| *name != carried.name) {
-            let message =
-                format!("a pipeline cannot carry a {} message of type `{name}`, only `{}`", facts.title, carried.name);
+            let message = format!(
+                "a pipeline can send a {} message only as type `{}`, not as `{name}`",
+                facts.title, carried.name
+            );
             self.report.at(span, Finding::new(&rules::NOT_CARRIED, message).help(format!("remove `{named}`")));
         }
         Some(carried)

@@ -31,11 +31,11 @@ impl Resolver<'_> {
         let encoding = recipients.typed("encoding").map(|(label, span)| {
             let encoding = Encoding::for_label_no_replacement(label.as_bytes());
             if encoding.is_none() {
-                let finding = Finding::new(&rules::UNKNOWN_ENCODING, format!("there is no encoding `{label}`"));
+                let finding = Finding::new(&rules::UNKNOWN_ENCODING, format!("unknown encoding `{label}`"));
                 let help = match did_you_mean(&label.to_lowercase(), ENCODINGS) {
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => {
-                        "without `encoding` it is found; else write for example `windows-1251` or `utf-16le`".to_owned()
+                        "remove `encoding` to detect it, or write for example `windows-1251` or `utf-16le`".to_owned()
                     }
                 };
                 self.report.at(span, finding.help(help));
@@ -45,8 +45,8 @@ impl Resolver<'_> {
         let delimiter = recipients.typed("delimiter").map(|(name, span)| {
             let delimiter = Delimiter::from_name(name);
             if delimiter.is_none() {
-                let finding = Finding::new(&rules::UNKNOWN_DELIMITER, format!("`{name}` cannot stand between cells"));
-                let help = "write the one sign that does: `delimiter: \";\"`; a tab is `delimiter: tab`";
+                let finding = Finding::new(&rules::UNKNOWN_DELIMITER, format!("`{name}` is not a valid delimiter"));
+                let help = "write one character, as in `delimiter: \";\"`, or `delimiter: tab`";
                 self.report.at(span, finding.help(help));
             }
             delimiter

@@ -62,8 +62,8 @@ pub fn load_campaign(path: &Path, day: Day) -> LoadedFile<Campaign> {
 #[must_use]
 pub fn load_campaign_within(path: &Path, day: Day, reach: Reach) -> LoadedFile<Campaign> {
     if is_list(path) {
-        let message = format!("`{}` is a list of recipients and no campaign file", path.display());
-        let help = format!("write a campaign for it: `campaign init NAME --from {}`", quoted(path));
+        let message = format!("`{}` is a list of recipients, not a campaign file", path.display());
+        let help = format!("create a campaign from it with `campaign init NAME --from {}`", quoted(path));
         return LoadedFile::new(None, vec![Finding::new(&rules::WRONG_TYPE, message).help(help)]);
     }
     let paths = CampaignPaths::of(path, reach);
@@ -210,8 +210,9 @@ impl Resolver<'_> {
         let delivery = root.section("delivery");
         let entry = delivery.entry("per_day").filter(|_| delivery.has("per_day"))?;
         if self.lacks_timezone(root) {
-            let finding = Finding::new(&rules::MISSING_TIMEZONE, "`per_day` needs `timezone`: whose days they are");
-            self.report.at(&entry.key_span, finding.help("add `timezone: Europe/Kyiv`, or whatever place is meant"));
+            let finding =
+                Finding::new(&rules::MISSING_TIMEZONE, "`per_day` needs `timezone`, which defines when a day starts");
+            self.report.at(&entry.key_span, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
         }
         let counts = match entry.value.items() {
             Some(_) => delivery.parsed_items("per_day"),
@@ -245,8 +246,8 @@ impl Resolver<'_> {
         };
         if let Some(why) = results.refuses_writing() {
             let span = root.typed("results").map_or(&(0..0), |(_, span)| span).clone();
-            let message = format!("the results cannot take this place: `{}` is {why}", results.display());
-            let help = "name a file of that folder under `results`, such as `results: results/NAME.csv`";
+            let message = format!("cannot write results to `{}`, which is {why}", results.display());
+            let help = "set `results` to a file in that folder, such as `results: results/NAME.csv`";
             self.report.at(&span, Finding::new(&rules::PATH_OUTSIDE, message).help(help));
             return None;
         }
@@ -257,8 +258,9 @@ impl Resolver<'_> {
     fn on_the_day(&mut self, name: &str, span: &Range<usize>) -> Option<String> {
         let dated = dated(name, self.today);
         if dated.is_none() {
-            let finding = Finding::new(&rules::FILE_NAME, format!("`{name}` cannot be the name of a file"));
-            self.report.at(span, finding.help("names of files know `{{ today }}` alone, which is the date"));
+            let finding = Finding::new(&rules::FILE_NAME, format!("`{name}` is not a valid file name"));
+            self.report
+                .at(span, finding.help("the only placeholder that a file name can contain is `{{ today }}`, the date"));
         }
         dated
     }
@@ -284,10 +286,9 @@ impl Resolver<'_> {
             let Some((name, span)) = named else { continue };
             let file = dated(name, self.today).and_then(|name| self.paths.resolve(&name).ok());
             if file.is_some_and(|file| file.path() == list.path()) {
-                let message = format!(
-                    "`{name}` under `suppress` is the list of recipients itself, so nobody would get a message"
-                );
-                let help = "name the file of recipients who opted out, as in `suppress: [stop-list.csv]`";
+                let message =
+                    format!("`{name}` under `suppress` is the list of recipients itself, so no messages are sent");
+                let help = "write the name of the file with opted-out numbers, as in `suppress: [stop-list.csv]`";
                 self.report.at(span, Finding::new(&rules::SUPPRESS_FILE, message).help(help));
             }
         }
@@ -300,14 +301,14 @@ impl Resolver<'_> {
             return;
         };
         let why = if endpoint(root) == Some(Endpoint::Async) {
-            "on the asynchronous endpoint, whose queue may only be slow"
+            "on the asynchronous endpoint, where a message might still be queued"
         } else if contents.any(|content| !content.may_repeat()) {
             "for codes and calls"
         } else {
             return;
         };
-        let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` is not possible {why}"));
-        self.report.at(span, finding.help("write `hold`, and decide about rows in doubt by `campaign resolve`"));
+        let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` cannot be used {why}"));
+        self.report.at(span, finding.help("use `hold`, then settle rows in doubt with `campaign resolve`"));
     }
 }
 

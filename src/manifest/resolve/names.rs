@@ -36,15 +36,15 @@ impl Resolver<'_> {
             if is_slug(&stem) {
                 return Some(stem);
             }
-            let message = format!("the file's name `{stem}` cannot be the campaign's name");
-            let help = format!("add `name: {}`, of a-z, 0-9 and `-`, or rename the file", slug(&stem));
+            let message = format!("the file name `{stem}` is not a valid campaign name");
+            let help = format!("add `name: {}`, or rename the file; a name consists of a-z, 0-9 and `-`", slug(&stem));
             self.report.at(&(0..0), Finding::new(&rules::CAMPAIGN_NAME, message).help(help));
             return None;
         };
         if is_slug(name) {
             return Some(name.to_owned());
         }
-        let message = format!("`{name}` cannot be a campaign's name: 1 to 64 of a-z, 0-9 and `-`");
+        let message = format!("`{name}` is not a valid campaign name: use 1 to 64 characters from a-z, 0-9 and `-`");
         self.report
             .at(span, Finding::new(&rules::CAMPAIGN_NAME, message).help(format!("write `name: {}`", slug(name))));
         None
@@ -54,7 +54,7 @@ impl Resolver<'_> {
     pub(super) fn region(&mut self, recipients: Section<'_>) -> Option<Region> {
         let (code, span) = recipients.typed("region")?;
         let refuse = |error: ParseRegionError| {
-            let finding = Finding::new(&rules::UNKNOWN_REGION, format!("there is no region `{code}`"));
+            let finding = Finding::new(&rules::UNKNOWN_REGION, format!("unknown region `{code}`"));
             self.report.at(span, finding.help(error.advice()));
         };
         code.parse().map_err(refuse).ok()
@@ -73,8 +73,8 @@ impl Resolver<'_> {
             for header in several.unwrap_or(std::slice::from_ref(&entry.value)) {
                 let Some(header) = header.scalar().map(|scalar| scalar.text.trim()) else { continue };
                 if header.is_empty() {
-                    let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` names no header", entry.key));
-                    self.report.at(&entry.key_span, finding.help("write the column's header exactly as in the file"));
+                    let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` does not name a header", entry.key));
+                    self.report.at(&entry.key_span, finding.help("write the column's header exactly as in the list"));
                 }
                 columns.push((entry.key.clone(), header.to_owned()));
             }
@@ -99,7 +99,7 @@ impl Resolver<'_> {
         let columns: Vec<(String, String)> =
             names.iter().zip(entries).map(|(name, entry)| ((*name).to_owned(), entry.key.trim().to_owned())).collect();
         let lines: Vec<String> = columns.iter().map(|(name, header)| format!("{name}: {header:?}")).collect();
-        let message = "`columns` has the headers of the list before the names for texts";
+        let message = "under `columns`, the list's headers are written before the names";
         let help = format!("write the names first: `columns: {{ {} }}`", lines.join(", "));
         self.report.at(&first.key_span, Finding::new(&rules::VARIABLE_NAME, message).help(help));
         Some(columns)
@@ -114,8 +114,8 @@ impl Resolver<'_> {
         for entry in entries {
             self.variable(&entry.key, &entry.key_span);
             if let Some(header) = taken.get(entry.key.as_str()) {
-                let message = format!("`{}` is a constant here and the column `{header}` too", entry.key);
-                let finding = Finding::new(&rules::NAME_CLASH, message).help("give one of them another name");
+                let message = format!("`{}` is the name of a constant and also of the column `{header}`", entry.key);
+                let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
                 self.report.at(&entry.key_span, finding);
             }
             let Some(scalar) = entry.value.scalar() else {
@@ -125,9 +125,14 @@ impl Resolver<'_> {
             };
             self.refuse_cut("vars", &entry.value);
             if scalar.text.contains("{{") || scalar.text.contains("{%") {
-                let finding =
-                    Finding::new(&rules::TEMPLATE_IN_CONSTANT, format!("`{}` is a constant, no template", entry.key));
-                self.report.at(&entry.value.span, finding.help("put the braces into the texts that use it"));
+                let finding = Finding::new(
+                    &rules::TEMPLATE_IN_CONSTANT,
+                    format!("`{}` is a constant, so it cannot contain a placeholder", entry.key),
+                );
+                self.report.at(
+                    &entry.value.span,
+                    finding.help("move the placeholder into the templates that use this constant"),
+                );
             }
             vars.push((entry.key.clone(), scalar.text.clone()));
         }
@@ -139,14 +144,14 @@ impl Resolver<'_> {
         let finding = if is_variable(name) {
             return;
         } else if is_built_in(name) {
-            Finding::new(&rules::NAME_CLASH, format!("`{name}` already means something in every text"))
+            Finding::new(&rules::NAME_CLASH, format!("`{name}` is a built-in name in templates"))
                 .help("choose another name")
         } else if is_reserved(name) {
-            Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is a word of the template language"))
+            Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is a keyword of the template language"))
                 .help("choose another name")
         } else {
-            Finding::new(&rules::VARIABLE_NAME, format!("texts cannot use the name `{name}`"))
-                .help("use a-z, A-Z, 0-9 and `_`, beginning with a letter, as in `first_name`")
+            Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is not a valid name in templates"))
+                .help("use a-z, A-Z, 0-9 and `_`, starting with a letter, as in `first_name`")
         };
         self.report.at(span, finding);
     }

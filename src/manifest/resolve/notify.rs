@@ -13,7 +13,7 @@ pub(in crate::manifest) fn notify(root: Section<'_>, paths: &CampaignPaths, repo
     let entry = root.entry("notify").filter(|_| root.has("notify"))?;
     let has = |key: &str| section.has(key);
     if let Some(form) = ["preset", "body", "local"].into_iter().find(|key| has("command") && has(key)) {
-        let finding = Finding::new(&rules::NOTIFY, format!("`{form}` is for a `url`, and `command` starts a program"));
+        let finding = Finding::new(&rules::NOTIFY, format!("`{form}` is only for `url`, not for `command`"));
         report.at(&section.entry(form)?.key_span, finding.help(format!("remove `{form}` or `command`")));
         return None;
     }
@@ -25,9 +25,9 @@ pub(in crate::manifest) fn notify(root: Section<'_>, paths: &CampaignPaths, repo
         }
         (false, true) => NotifyWay::Command(words(section, paths)),
         (both, _) => {
-            let what = if both { "`notify` has `url` and `command`" } else { "`notify` says nothing of how" };
+            let what = if both { "`notify` has both `url` and `command`" } else { "`notify` needs `url` or `command`" };
             let finding = Finding::new(&rules::NOTIFY, what.to_owned());
-            report.at(&entry.key_span, finding.help("write one of them, such as `url: { env: SLACK_URL }`"));
+            report.at(&entry.key_span, finding.help("keep or add one of them, such as `url: { env: SLACK_URL }`"));
             return None;
         }
     };
@@ -37,7 +37,7 @@ pub(in crate::manifest) fn notify(root: Section<'_>, paths: &CampaignPaths, repo
 fn form(section: Section<'_>, report: &mut Report) -> Option<NotifyForm> {
     if let (Some(entry), true) = (section.entry("body"), section.has("body")) {
         if section.has("preset") {
-            let finding = Finding::new(&rules::NOTIFY, "`preset` and `body` both say what is posted".to_owned());
+            let finding = Finding::new(&rules::NOTIFY, "`preset` and `body` cannot be combined".to_owned());
             report.at(&entry.key_span, finding.help("keep one of them"));
             return None;
         }

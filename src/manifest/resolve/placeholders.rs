@@ -76,7 +76,7 @@ impl Placeholder {
     /// The finding about it.
     pub(super) fn finding(&self, text: &str, columns: &Columns) -> Finding {
         let (written, name) = (&text[self.span.clone()], text[self.name.clone()].trim());
-        let finding = Finding::new(self.rule, format!("`{written}` is sent as it stands"));
+        let finding = Finding::new(self.rule, format!("`{written}` is not a placeholder, so it is sent unchanged"));
         let is_known = is_variable(name) || is_built_in(name);
         let last = name.rsplit('.').next().unwrap_or(name).trim();
         if let Some(name) = column(name, columns).or_else(|| column(last, columns)) {
@@ -84,13 +84,13 @@ impl Placeholder {
         }
         if let Some(usual) = usual_name(last).filter(|usual| *usual != name) {
             let help = meaning(&usual, written);
-            return finding.help(format!("{help}; put the name of the list's column between the braces"));
+            return finding.help(format!("{help}; put the column's name between the braces"));
         }
         finding.help(match is_known.then_some(name) {
             Some(name) => meaning(name, written),
             None => format!(
-                "if the column `{name}` is meant, give it a name of Latin letters under `recipients`, as in \
-                 `columns: {{ my_name: {name:?} }}`, and write `{{{{ my_name }}}}`"
+                "for the column `{name}`, define a name in Latin letters under `recipients`, as in `columns: {{ \
+                 my_name: {name:?} }}`, and write `{{{{ my_name }}}}`"
             ),
         })
     }
@@ -103,7 +103,7 @@ fn meaning(name: &str, written: &str) -> String {
     } else {
         String::new()
     };
-    format!("write `{{{{ {name} }}}}` if the recipient's value is meant{of_a_price}")
+    format!("write `{{{{ {name} }}}}` for the recipient's value{of_a_price}")
 }
 
 /// The name that a column usually has in lists, of a name as other programs write it: `first_name` of `FirstName` and of
@@ -262,20 +262,17 @@ mod tests {
     #[test]
     fn the_help_names_the_column_as_texts_do_or_says_how_it_gets_a_name() {
         for (text, help) in [
-            ("{Ім’я}", "write `{{ first_name }}` if"),
-            ("[FIRST NAME]", "write `{{ first_name }}` if"),
-            ("[магазин поруч]", "write `{{ shop }}` if"),
-            ("%plan%", "write `{{ plan }}` if"),
-            ("{today}", "write `{{ today }}` if"),
-            (
-                "${plan}",
-                "write `{{ plan }}` if the recipient's value is meant, or `${{ plan }}` for a price in dollars",
-            ),
-            ("%%plan%%", "write `{{ plan }}` if"),
-            ("{!Contact.FirstName}", "write `{{ first_name }}` if"),
-            ("{!Contact.LastName}", "write `{{ last_name }}` if"),
-            ("*|FNAME|*", "write `{{ first_name }}` if"),
-            ("*|LNAME|*", "write `{{ last_name }}` if the recipient's value is meant; put the name of"),
+            ("{Ім’я}", "write `{{ first_name }}` for"),
+            ("[FIRST NAME]", "write `{{ first_name }}` for"),
+            ("[магазин поруч]", "write `{{ shop }}` for"),
+            ("%plan%", "write `{{ plan }}` for"),
+            ("{today}", "write `{{ today }}` for"),
+            ("${plan}", "write `{{ plan }}` for the recipient's value, or `${{ plan }}` for a price in dollars"),
+            ("%%plan%%", "write `{{ plan }}` for"),
+            ("{!Contact.FirstName}", "write `{{ first_name }}` for"),
+            ("{!Contact.LastName}", "write `{{ last_name }}` for"),
+            ("*|FNAME|*", "write `{{ first_name }}` for"),
+            ("*|LNAME|*", "write `{{ last_name }}` for the recipient's value; put the column's name"),
             ("{Місто}", "as in `columns: { my_name: \"Місто\" }`, and write `{{ my_name }}`"),
         ] {
             let columns = columns();

@@ -63,7 +63,8 @@ impl Resolver<'_> {
         for key in ["state", "headers", "from", "timeout"].into_iter().filter(|key| !own.contains(key)) {
             let Some(entry) = section.entry(key) else { continue };
             let of = SOURCES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(source, _)| *source);
-            let message = format!("`{key}` is for {}, and the list comes from `{source}`", crate::finding::list(of));
+            let message =
+                format!("`{key}` applies only to {}, but the list comes from `{source}`", crate::finding::list(of));
             self.report.at(&entry.key_span, Finding::new(&rules::ONE_OF_TWO, message).help(format!("remove `{key}`")));
         }
     }
@@ -71,8 +72,9 @@ impl Resolver<'_> {
     fn past_people(&mut self, section: Section<'_>) -> Option<PastPeople> {
         let (run, span) = section.typed("run")?;
         past_people(run, section.value("state")).or_else(|| {
-            let finding = Finding::new(&rules::MISSING_KEY, "`run` needs `state`: which of its people are meant");
-            self.report.at(span, finding.help("add `state: undelivered`, or states such as `[failed, rejected]`"));
+            let finding = Finding::new(&rules::MISSING_KEY, "`run` needs `state` to select recipients");
+            self.report
+                .at(span, finding.help("add `state: undelivered`, or states such as `state: [failed, rejected]`"));
             None
         })
     }
@@ -87,25 +89,31 @@ impl Resolver<'_> {
         for entry in headers {
             let name = entry.key.trim().to_owned();
             if reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_err() {
-                let finding = Finding::new(&rules::LIST_ADDRESS, format!("`{name}` cannot be the name of a header"));
-                self.report.at(&entry.key_span, finding.help("write it like `Authorization` or `Accept`"));
+                let finding = Finding::new(&rules::LIST_ADDRESS, format!("`{name}` is not a valid header name"));
+                self.report.at(&entry.key_span, finding.help("write a name such as `Authorization` or `Accept`"));
                 continue;
             }
             if CONDITIONAL_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-                let finding = Finding::new(&rules::LIST_ADDRESS, format!("`{name}` asks for less than the whole list"));
+                let finding =
+                    Finding::new(&rules::LIST_ADDRESS, format!("the header `{name}` requests only part of the list"));
                 self.report.at(&entry.key_span, finding.help(format!("remove `{name}`")));
                 continue;
             }
             let text = match entry.value.scalar() {
                 Some(_) if SECRET_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => {
-                    let finding = Finding::new(&rules::SECRET, format!("`{name}` must say where the secret is kept"));
+                    let finding = Finding::new(
+                        &rules::SECRET,
+                        format!("`{name}` must say where to find the secret, not contain it"),
+                    );
                     self.report.at(&entry.key_span, finding.help(format!("write `{name}: {{ env: NAME }}`")));
                     continue;
                 }
                 Some(scalar) if reqwest::header::HeaderValue::from_str(&scalar.text).is_err() => {
-                    let finding =
-                        Finding::new(&rules::LIST_ADDRESS, format!("what stands behind `{name}` cannot be a header"));
-                    self.report.at(&entry.value.span, finding.help("write one line of Latin letters and signs"));
+                    let finding = Finding::new(
+                        &rules::LIST_ADDRESS,
+                        format!("the value of `{name}` is not valid in an HTTP header"),
+                    );
+                    self.report.at(&entry.value.span, finding.help("write one line of ASCII characters"));
                     continue;
                 }
                 Some(scalar) => HeaderText::Plain(scalar.text.clone()),
@@ -136,8 +144,11 @@ impl Resolver<'_> {
         let sql = section.value("sql")?.scalar()?.text.trim().to_owned();
         let Some(from) = section.value("from") else {
             let (_, span) = section.typed("sql")?;
-            let finding = Finding::new(&rules::MISSING_KEY, "`sql` needs `from`: which database is asked");
-            self.report.at(span, finding.help("add `from: { env: CRM_URL }`, whose value is like `postgres://…`"));
+            let finding = Finding::new(&rules::MISSING_KEY, "`sql` needs `from` to know which database to query");
+            self.report.at(
+                span,
+                finding.help("add `from: { env: CRM_URL }`; the variable contains a URL such as `postgres://…`"),
+            );
             return None;
         };
         Some(ListQuery { sql, from: self.secret(from, "from")?, timeout: timeout(section)? })
@@ -154,17 +165,17 @@ impl Resolver<'_> {
         if let Some(entry) = root.entry("schedule")
             && source == Some(&Recipients::StandardInput)
         {
-            let finding =
-                Finding::new(&rules::SCHEDULE, "what runs by itself has no standard input to read a list from");
+            let finding = Finding::new(&rules::SCHEDULE, "a scheduled run cannot read the list from standard input");
             self.report
-                .at(&entry.key_span, finding.help("name a file, or a program under `command`; or remove `schedule`"));
+                .at(&entry.key_span, finding.help("use a file, use a program under `command`, or remove `schedule`"));
             return;
         }
         if let Some(entry) = schedule.entry("wait_for_file")
             && source.is_some_and(|source| source.file().is_none())
         {
-            let finding = Finding::new(&rules::SCHEDULE, "`wait_for_file` waits for a file, and the list is no file");
-            self.report.at(&entry.key_span, finding.help("remove `wait_for_file`; the list is fetched when it is due"));
+            let finding = Finding::new(&rules::SCHEDULE, "`wait_for_file` applies only to a list in a file");
+            self.report
+                .at(&entry.key_span, finding.help("remove `wait_for_file`; the list is fetched when the run is due"));
         }
     }
 }
@@ -194,16 +205,19 @@ fn past_people(run: &str, states: Option<&Node>) -> Option<PastPeople> {
 /// The address of a list, or why it is refused and what to write.
 fn safe_address(text: &str) -> Result<Url, (&'static str, &'static str)> {
     let Ok(url) = Url::parse(text) else {
-        return Err(("`url` is not an address", "write it like `https://crm.example/people.csv`"));
+        return Err(("`url` is not a URL", "write a URL such as `https://crm.example/people.csv`"));
     };
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(("`url` holds a user or a password", "write `headers: { Authorization: { env: NAME } }` instead"));
+        return Err((
+            "`url` contains a user name or a password",
+            "write `headers: { Authorization: { env: NAME } }` instead",
+        ));
     }
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_loopback(url.host_str().unwrap_or_default()) => Ok(url),
-        "http" => Err(("plain `http` would transfer phone numbers unencrypted", "write `https://`")),
-        _ => Err(("`url` must begin with `https://`", "for other sources, name a program under `command`")),
+        "http" => Err(("plain `http` sends phone numbers unencrypted", "use `https://`")),
+        _ => Err(("`url` must start with `https://`", "for other sources, use a program under `command`")),
     }
 }
 

@@ -24,8 +24,8 @@ impl Resolver<'_> {
         let section = root.section("schedule");
         let (timing, ends) = (self.timing(section, key), self.ends(section));
         if self.lacks_timezone(root) {
-            let finding = Finding::new(&rules::SCHEDULE, "`schedule` needs `timezone`: whose clocks its times are on");
-            self.report.at(key, finding.help("add `timezone: Europe/Kyiv`, or whatever place is meant"));
+            let finding = Finding::new(&rules::SCHEDULE, "`schedule` needs `timezone` for its times");
+            self.report.at(key, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
         }
         let seconds = |name| section.parsed(name).map(|Seconds(seconds)| Duration::from_secs(seconds.into()));
         Some(Schedule {
@@ -43,8 +43,8 @@ impl Resolver<'_> {
             KEYS.into_iter().filter_map(|(name, read)| Some((name, read, section.typed(name)?))).collect();
         match typed[..] {
             [] => {
-                let finding = Finding::new(&rules::SCHEDULE, "`schedule` says no time");
-                let help = "write `at: 2026-12-01 10:00`, `every: Mon 10:00` or `cron: 0 10 * * MON` under it";
+                let finding = Finding::new(&rules::SCHEDULE, "`schedule` has no time");
+                let help = "add `at: 2026-12-01 10:00`, `every: Mon 10:00` or `cron: 0 10 * * MON` under it";
                 self.report.at(schedule, finding.help(help));
                 None
             }
@@ -56,7 +56,7 @@ impl Resolver<'_> {
                 }
             },
             [(first, ..), (second, _, (_, span)), ..] => {
-                let message = format!("`schedule` says its times twice, by `{first}` and by `{second}`");
+                let message = format!("`schedule` has two times: `{first}` and `{second}`");
                 self.report.at(span, Finding::new(&rules::SCHEDULE, message).help("remove one of them"));
                 None
             }
@@ -68,8 +68,8 @@ impl Resolver<'_> {
         let (text, span) = section.typed("ends")?;
         let read = Date::strptime("%Y-%m-%d", text);
         if read.is_err() {
-            let finding = Finding::new(&rules::SCHEDULE, format!("`ends: {text}` is not an existing date"));
-            let form = "write the last day on which it runs, as in `2027-01-01`";
+            let finding = Finding::new(&rules::SCHEDULE, format!("`ends: {text}` is not a valid date"));
+            let form = "write the last day on which the campaign runs, such as `2027-01-01`";
             self.report.at(span, finding.help(help_for_misordered(text).unwrap_or_else(|| form.to_owned())));
         }
         read.ok()

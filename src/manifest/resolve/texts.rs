@@ -30,7 +30,7 @@ impl Resolver<'_> {
     fn inline(&mut self, path: String, entry: &Entry, scalar: &Scalar) -> Option<Text> {
         self.refuse_cut(&path, &entry.value);
         if scalar.text.trim().is_empty() {
-            let finding = Finding::new(&rules::EMPTY_TEXT, format!("`{}` is empty", entry.key)).help("write a text");
+            let finding = Finding::new(&rules::EMPTY_TEXT, format!("`{}` is empty", entry.key)).help("write a message");
             self.report.at(&entry.key_span, finding);
             return None;
         }
@@ -38,13 +38,16 @@ impl Resolver<'_> {
         let text = if scalar.is_block() { scalar.text.strip_suffix('\n') } else { None }.unwrap_or(&scalar.text);
         let text = text.replace('\r', "");
         if matches!(entry.key.as_str(), "message" | "caption") && names_a_file(&text) {
-            let message = format!("`{text}` would be sent as it stands, but looks like the name of a text file");
+            let message = format!("`{text}` looks like a file name, but is sent as the message text");
             let help = format!("write `{}: {{ file: {text} }}`", entry.key);
             self.report.at(&entry.value.span, Finding::new(&rules::LOOKS_LIKE_A_FILE, message).help(help));
         }
         if text.len() > LARGEST {
             let finding = Finding::new(&rules::TEXT_TOO_LONG, format!("`{}` is longer than 64 KiB", entry.key));
-            self.report.at(&entry.key_span, finding.help("a message is short; is a quote missing?"));
+            self.report.at(
+                &entry.key_span,
+                finding.help("check whether a closing quote is missing; messages are much shorter"),
+            );
             return None;
         }
         self.inline_placeholders(&entry.value, scalar, &text);
@@ -56,7 +59,7 @@ impl Resolver<'_> {
         for other in ["texts", "else"].iter().filter_map(|key| entry.value.get(key)) {
             let message = format!("`{}` has both `file` and `{}`", entry.key, other.key);
             let help = format!(
-                "keep one of them; `{}` belongs to `by: COLUMN`, by which one of several texts is chosen",
+                "keep one of them; `{}` belongs to `by: COLUMN`, which selects one of several message texts",
                 other.key
             );
             self.report.at(&other.key_span, Finding::new(&rules::ONE_OF_TWO, message).help(help));
@@ -77,7 +80,7 @@ impl Resolver<'_> {
         if found.text.trim().is_empty() {
             let finding =
                 Finding::new(&rules::EMPTY_TEXT, format!("the text file `{}` is empty", found.path.display()));
-            self.report.at(&file.span, finding.help("write a text into it"));
+            self.report.at(&file.span, finding.help("write the message text in this file"));
             return None;
         }
         let source = Source::new(found.path, found.text.as_str());
@@ -103,8 +106,11 @@ impl Resolver<'_> {
         let comment = apart > 1 && name.ends_with(".signature");
         if apart > 0 && !comment && rest.trim_start().starts_with('#') {
             let cut = end..end + rest.trim_end().len();
-            let finding = Finding::new(&rules::CUT_TEXT, "YAML cuts this text off at ` #`, as if a comment began");
-            let help = "put the whole text in quotes; a comment may follow the closing quote";
+            let finding = Finding::new(
+                &rules::CUT_TEXT,
+                "YAML reads the part after ` #` as a comment, so the message is cut off there",
+            );
+            let help = "put the whole value in quotes; a comment can follow the closing quote";
             self.report.at(&cut, finding.help(help));
         }
     }

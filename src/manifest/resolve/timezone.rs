@@ -46,7 +46,7 @@ impl Resolver<'_> {
         if let Ok(zone) = TimeZone::get(name) {
             return Some(zone.iana_name().unwrap_or(name).to_owned());
         }
-        let finding = Finding::new(&rules::UNKNOWN_TIMEZONE, format!("there is no time zone `{name}`"));
+        let finding = Finding::new(&rules::UNKNOWN_TIMEZONE, format!("unknown time zone `{name}`"));
         self.report.at(span, finding.help(zone_advice(name)));
         None
     }
@@ -64,14 +64,14 @@ impl Resolver<'_> {
 /// What to write instead of a name that the database does not have. Never suggests a zone with another offset.
 #[must_use]
 pub fn zone_advice(name: &str) -> String {
-    const PLACE: &str = "write a place from the time zone database, such as `Europe/Kyiv`";
+    const PLACE: &str = "write a name from the time zone database, such as `Europe/Kyiv`";
     let name = name.trim();
     if let Some((_, places)) = ABBREVIATIONS.iter().find(|(short, _)| short.eq_ignore_ascii_case(name)) {
         return format!("did you mean {}?", list(places.iter().copied()));
     }
     if let Some(minutes) = offset(name) {
         return match fixed_zone(minutes) {
-            Some(zone) => format!("did you mean `{zone}`? If clocks change there, {PLACE}"),
+            Some(zone) => format!("did you mean `{zone}`? If the place observes daylight saving time, {PLACE}"),
             None => PLACE.into(),
         };
     }

@@ -29,15 +29,17 @@ impl Resolver<'_> {
         };
         let variants: Vec<_> = entries.iter().map(|entry| self.variant(root, entry, &columns)).collect();
         for (name, _) in columns.iter().chain(vars).filter(|(name, _)| name == VARIANT) {
-            let message = format!("`{name}` is the name of the variant in texts, and a column or constant too");
-            let finding =
-                Finding::new(&rules::NAME_CLASH, message).help("give the column or the constant another name");
+            let message = format!(
+                "in templates, `{name}` is the recipient's variant, but there is also a \
+                column or constant with this name"
+            );
+            let finding = Finding::new(&rules::NAME_CLASH, message).help("rename that column or constant");
             self.report.at(&entry.key_span, finding);
         }
         let single = content.filter(|content| content.kind.is_single()).map(|content| content.kind.name());
         if let Some(kind) = single {
             let finding =
-                Finding::new(&rules::STANDS_ALONE, format!("`{kind}` says nothing that variants could differ in"));
+                Finding::new(&rules::STANDS_ALONE, format!("`{kind}` has no message text, so it cannot have variants"));
             self.report.at(&entry.key_span, finding.help("remove `variants`"));
         }
         if entries.iter().all(|entry| share(entry).is_some()) {
@@ -59,7 +61,7 @@ impl Resolver<'_> {
                 self.gaps.any |= content.is_none();
                 if let Some(kind) = content.as_ref().map(|content| content.kind).filter(|kind| kind.is_single()) {
                     let message = format!("`{kind}` cannot be a variant of a message");
-                    let finding = Finding::new(&rules::STANDS_ALONE, message).help("give it a campaign of its own");
+                    let finding = Finding::new(&rules::STANDS_ALONE, message).help("create a separate campaign for it");
                     self.report.at(&entry.key_span, finding);
                 }
                 content
@@ -75,8 +77,10 @@ impl Resolver<'_> {
         let shares = variants.iter().map(|variant| u32::from(variant.share.hundredths())).sum::<u32>() + held;
         if shares != 10_000 {
             let with = if held == 0 { "" } else { " with `holdout`" };
-            let message = format!("the shares of the variants{with} make {}%, not 100%", f64::from(shares) / 100.0);
-            let help = "write shares that make 100% together; who is to get nothing is `holdout`";
+            let message =
+                format!("the shares of the variants{with} add up to {}%, not 100%", f64::from(shares) / 100.0);
+            let help = "change the shares so that they add up to 100%; use `holdout` for recipients who get no \
+                message";
             self.report.at(&entry.key_span, Finding::new(&rules::SHARES, message).help(help));
         }
     }
@@ -88,7 +92,7 @@ impl Resolver<'_> {
             self.group_name(group, &entry.value.span, "a group")?;
         }
         if holdout.share.hundredths() == 10_000 {
-            let finding = Finding::new(&rules::SHARES, "`holdout` is everybody, so nobody would get a message");
+            let finding = Finding::new(&rules::SHARES, "`holdout` includes all recipients, so no messages are sent");
             self.report.at(&entry.key_span, finding.help("write a smaller share, such as `10%`"));
         }
         Some(holdout).filter(|holdout| holdout.share.hundredths() > 0)
@@ -99,7 +103,7 @@ impl Resolver<'_> {
         if !name.is_empty() && name.chars().all(fits) && name.chars().count() <= LONGEST {
             return Some(name.to_owned());
         }
-        let finding = Finding::new(&rules::VARIABLE_NAME, format!("`{name}` cannot be the name of {what}"));
+        let finding = Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is not a valid name for {what}"));
         self.report.at(span, finding.help("use letters, digits, `-` and `_`, as in `a` or `short-text`"));
         None
     }

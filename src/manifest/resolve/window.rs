@@ -26,8 +26,8 @@ impl Resolver<'_> {
         let Some((text, span)) = root.section("delivery").typed("until") else { return Some(None) };
         if let Ok(Seconds(seconds)) = text.parse() {
             if seconds == 0 {
-                let finding = Finding::new(&rules::UNTIL, "`until` leaves no time to send anything");
-                self.report.at(span, finding.help("write a time such as `12h`"));
+                let finding = Finding::new(&rules::UNTIL, "`until` leaves no time for sending messages");
+                self.report.at(span, finding.help("write a duration such as `12h`"));
             }
             return Some(Some(Until::After(Duration::from_secs(seconds.into()))));
         }
@@ -35,7 +35,7 @@ impl Resolver<'_> {
         match Timing::at(text) {
             Ok(timing) => timing.once().map(Until::At).map(Some),
             Err(no) => {
-                let form = "write a date and a time such as `2026-12-07 20:00`, or a time such as `12h`";
+                let form = "write a date and time such as `2026-12-07 20:00`, or a duration such as `12h`";
                 let help = help_for_misordered(text).unwrap_or_else(|| form.to_owned());
                 let finding = Finding::new(&rules::UNTIL, format!("`until: {text}` {}", no.why));
                 self.report.at(span, finding.help(help));
@@ -47,8 +47,8 @@ impl Resolver<'_> {
     /// Tells that local times need a zone.
     fn zone_for(&mut self, root: Section<'_>, (key, rule): (&str, &'static Rule), span: &Range<usize>) {
         if self.lacks_timezone(root) {
-            let finding = Finding::new(rule, format!("`{key}` needs `timezone`: whose clocks its times are on"));
-            self.report.at(span, finding.help("add `timezone: Europe/Kyiv`, or whatever place is meant"));
+            let finding = Finding::new(rule, format!("`{key}` needs `timezone` for its times"));
+            self.report.at(span, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
         }
     }
 }

@@ -9,9 +9,8 @@ use granit_parser::{ErrorKind, ScanError};
 
 use crate::finding::{Finding, Place, Source, rules};
 
-const QUOTE_IT: &str = "put the whole text in double quotes; write `\\\"` for a quote inside it";
-const ALIGN_IT: &str =
-    "keys that belong together begin in the same column; what lies inside a key begins two spaces deeper";
+const QUOTE_IT: &str = "put the whole value in double quotes; write `\\\"` for a quote inside it";
+const ALIGN_IT: &str = "start keys at the same level in the same column; indent keys inside another key by two spaces";
 
 /// The finding for a syntax error.
 pub(super) fn explain(error: &ScanError, source: &Source) -> Finding {
@@ -29,13 +28,13 @@ fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
         | E::TabInIndentation
         | E::TabInPlainScalar
         | E::TabAtBlockScalarStart => (
-            Finding::new(&rules::YAML_TAB, "a tab stands where YAML wants spaces").help(spot.without_tab()),
+            Finding::new(&rules::YAML_TAB, "a tab is not allowed here; YAML requires spaces").help(spot.without_tab()),
             spot.tab(),
         ),
         E::MappingValueNotAllowed | E::InvalidColonPlacement => spot.colon(),
         E::ExpectedBlockMappingKey if spot.is_indentation() => spot.indentation(),
         E::ExpectedBlockMappingKey => (
-            Finding::new(&rules::YAML_QUOTE, "a text that begins with a bracket is read as a list or a map")
+            Finding::new(&rules::YAML_QUOTE, "YAML reads a value that starts with a bracket as a list or a map")
                 .help(QUOTE_IT),
             spot.value(),
         ),
@@ -45,18 +44,24 @@ fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
         | E::InvalidFlowScalarIndent
         | E::MappingKeyNotAllowed => spot.indentation(),
         E::InvalidTrailingSingleQuotedScalar => (
-            Finding::new(&rules::YAML_QUOTE, "the text ends at the second `'`, but more follows on the line")
-                .help("write an apostrophe inside single quotes twice (`''`), or put the text in double quotes"),
+            Finding::new(
+                &rules::YAML_QUOTE,
+                "the quoted value ends at the second `'`, but more text follows on the line",
+            )
+            .help("double each apostrophe inside single quotes (`''`), or put the value in double quotes"),
             spot.rest(),
         ),
         E::InvalidTrailingDoubleQuotedScalar => (
-            Finding::new(&rules::YAML_QUOTE, "the text ends at the second `\"`, but more follows on the line")
-                .help("write a quote inside double quotes as `\\\"`, or put the text in single quotes"),
+            Finding::new(
+                &rules::YAML_QUOTE,
+                "the quoted value ends at the second `\"`, but more text follows on the line",
+            )
+            .help("write a quote inside double quotes as `\\\"`, or put the value in single quotes"),
             spot.rest(),
         ),
         E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent | E::DocumentIndicatorInQuotedScalar => (
-            Finding::new(&rules::YAML_QUOTE, "a text in quotes has no closing quote")
-                .help("add the quote at its end; a text of several lines goes after `|`, indented"),
+            Finding::new(&rules::YAML_QUOTE, "the closing quote of this value is missing")
+                .help("add the closing quote; for text on several lines, write `|` and indent the text below it"),
             spot.opening_quote(),
         ),
         E::UnexpectedEofBlockMapping
@@ -76,21 +81,20 @@ fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
         | E::UnexpectedEofFlowSequence
         | E::UnexpectedEofImplicitFlowMapping => (
             Finding::new(&rules::YAML_SYNTAX, "a `{` or `[` is not closed, or a comma is missing inside it")
-                .help("close it with `}` or `]`; a text with brackets or commas inside it needs quotes"),
+                .help("close it with `}` or `]`; put a value that contains brackets or commas in quotes"),
             spot.here(),
         ),
         E::UnknownQuotedScalarEscape | E::InvalidQuotedScalarHexEscape | E::InvalidUnicodeEscape => (
-            Finding::new(&rules::YAML_QUOTE, "a `\\` inside double quotes begins an escape that does not exist")
-                .help("write `\\\\` for a backslash, or put the text in single quotes"),
+            Finding::new(&rules::YAML_QUOTE, "a `\\` inside double quotes starts an invalid escape sequence")
+                .help("write `\\\\` for a backslash, or put the value in single quotes"),
             spot.value(),
         ),
-        E::RecursionLimitExceeded => (
-            Finding::new(&rules::FILE_TOO_COMPLEX, "lists and maps lie too deep in each other").help(ALIGN_IT),
-            spot.here(),
-        ),
+        E::RecursionLimitExceeded => {
+            (Finding::new(&rules::FILE_TOO_COMPLEX, "lists and maps are nested too deeply").help(ALIGN_IT), spot.here())
+        }
         _ => (
-            Finding::new(&rules::YAML_SYNTAX, format!("this is not YAML: {}", error.info()))
-                .help("look for a missing quote or a wrong indentation in this line and the one above"),
+            Finding::new(&rules::YAML_SYNTAX, format!("invalid YAML: {}", error.info()))
+                .help("check this line and the line above for a missing quote or wrong indentation"),
             spot.here(),
         ),
     }
@@ -178,11 +182,11 @@ impl<'t> Spot<'t> {
 
     fn indentation(&self) -> (Finding, Range<usize>) {
         let finding =
-            Finding::new(&rules::YAML_INDENTATION, "the indentation of this line fits none of the lines above it");
+            Finding::new(&rules::YAML_INDENTATION, "the indentation of this line does not match any line above it");
         let help = match self.above() {
             Some(above) if !above.opens => {
                 let (key, spaces) = (above.key, above.column);
-                format!("{ALIGN_IT}: beside `{key}` it begins with {spaces} spaces")
+                format!("{ALIGN_IT}; to align with `{key}`, use {spaces} spaces")
             }
             _ => ALIGN_IT.to_owned(),
         };
@@ -200,20 +204,23 @@ impl<'t> Spot<'t> {
     /// What to write instead of a tab.
     fn without_tab(&self) -> String {
         if !self.line()[..self.tab().start - self.line.start].trim().is_empty() {
-            return "write a space instead of it".to_owned();
+            return "use a space instead".to_owned();
         }
         let spaces = match self.above() {
             Some(LineAbove { column, opens: true, .. }) => format!("{} spaces", column + 2),
             Some(LineAbove { column, .. }) if column > 0 => format!("{column} spaces"),
             _ => "spaces".to_owned(),
         };
-        format!("begin this line with {spaces} and no tab, and do the same with each other line that begins with tabs")
+        format!(
+            "start this line with {spaces} instead of a tab, and correct the other lines that start with \
+            tabs"
+        )
     }
 
     fn no_key(&self) -> (Finding, Range<usize>) {
-        let finding = Finding::new(&rules::YAML_SYNTAX, "this line is neither `key: value` nor part of a text");
-        let help =
-            "if a key is meant, put `: ` after it; if it continues the text above, indent it deeper than its key";
+        let finding = Finding::new(&rules::YAML_SYNTAX, "this line is neither `key: value` nor part of a longer value");
+        let help = "if it is a key, add `: ` after it; if it continues the value above, indent it deeper than \
+            that key";
         (finding.help(help), self.trimmed_line())
     }
 
@@ -222,7 +229,7 @@ impl<'t> Spot<'t> {
         if self.before().contains(": ") {
             let finding = Finding::new(
                 &rules::YAML_QUOTE,
-                "a `:` with a space behind it is taken for the end of a key, in a text without quotes",
+                "YAML reads a `:` followed by a space as the end of a key, even inside a value without quotes",
             );
             return (finding.help(QUOTE_IT), self.value());
         }
@@ -230,7 +237,7 @@ impl<'t> Spot<'t> {
             let above = Spot::new(self.text, self.text[..self.line.start].trim_end().len());
             return above.no_key();
         }
-        let message = "this line is indented deeper than the line above, which is complete already";
+        let message = "this line is indented deeper than the line above, which is already complete";
         (Finding::new(&rules::YAML_INDENTATION, message).help(ALIGN_IT), self.trimmed_line())
     }
 
@@ -238,30 +245,32 @@ impl<'t> Spot<'t> {
     fn first_character(&self) -> (Finding, Range<usize>) {
         match self.text[self.at..].chars().next() {
             Some(c) if c.is_control() => {
-                let message = format!("the character U+{:04X} cannot stand in a YAML file", u32::from(c));
-                (Finding::new(&rules::YAML_SYNTAX, message).help("remove it, or type the text anew"), self.here())
+                let message = format!("the character U+{:04X} is not allowed in a YAML file", u32::from(c));
+                (
+                    Finding::new(&rules::YAML_SYNTAX, message).help("remove the character, or type the text again"),
+                    self.here(),
+                )
             }
             Some('-') => {
-                let finding = Finding::new(&rules::YAML_SYNTAX, "a list cannot begin behind a key on the same line");
-                let help =
-                    "begin each item with `- ` on its own line; a text that begins with `- `, or is `-`, needs quotes";
+                let finding = Finding::new(&rules::YAML_SYNTAX, "a list cannot start on the same line as its key");
+                let help = "start each item with `- ` on its own line; if it is a value that starts with `-`, \
+                    put it in quotes";
                 (finding.help(help), self.value())
             }
             Some(c @ ('|' | '>')) => {
-                let finding = Finding::new(&rules::YAML_QUOTE, format!("nothing may follow `{c}` on its line"));
+                let finding = Finding::new(&rules::YAML_QUOTE, format!("nothing may follow `{c}` on the same line"));
                 (
-                    finding.help("begin the text on the next line, indented; or put the whole text in quotes"),
+                    finding.help("start the text on the next line, indented, or put the whole value in quotes"),
                     self.value(),
                 )
             }
             Some(c) => {
-                let finding =
-                    Finding::new(&rules::YAML_QUOTE, format!("a text cannot begin with `{c}` without quotes"));
+                let finding = Finding::new(&rules::YAML_QUOTE, format!("a value that starts with `{c}` needs quotes"));
                 (finding.help(QUOTE_IT), self.rest())
             }
             None => {
-                let finding = Finding::new(&rules::YAML_SYNTAX, "the file ends in the middle of something");
-                (finding.help("look for a missing quote or bracket above"), self.here())
+                let finding = Finding::new(&rules::YAML_SYNTAX, "the file ends unexpectedly");
+                (finding.help("check for a missing quote or bracket above"), self.here())
             }
         }
     }

@@ -68,8 +68,8 @@ impl<'s> Reader<'s, '_> {
                 (Event::DocumentStart(..), span) if root.is_some() => {
                     return Err(self.fatal(
                         &span,
-                        Finding::new(&rules::YAML_DOCUMENTS, "a second document begins here")
-                            .help("remove the line `---`; one file holds one document"),
+                        Finding::new(&rules::YAML_DOCUMENTS, "a second document starts here")
+                            .help("remove the line `---`; a file contains one document"),
                     ));
                 }
                 (Event::DocumentStart(..), _) => root = Some(self.node(1)?),
@@ -81,7 +81,7 @@ impl<'s> Reader<'s, '_> {
             self.report.at(
                 &(0..0),
                 Finding::new(&rules::FILE_EMPTY, "the file is empty")
-                    .help("start with `recipients:` and `channels:`; `campaign init NAME` writes a file to start from"),
+                    .help("start with `recipients:` and `channels:`, or create a campaign with `campaign init NAME`"),
             );
         }
         Ok(root)
@@ -162,12 +162,10 @@ impl<'s> Reader<'s, '_> {
             if seen.insert(name.clone()) {
                 entries.push(Entry { key: name, key_span: key.span, value });
             } else {
-                let finding = Finding::new(&rules::YAML_DUPLICATE_KEY, format!("`{name}` stands here a second time"));
+                let finding = Finding::new(&rules::YAML_DUPLICATE_KEY, format!("`{name}` is defined twice"));
                 let help = match value.scalar() {
-                    Some(_) => "keep one of them; YAML would silently use only one",
-                    None => {
-                        "move the lines under it to those under the first one, and remove this line; YAML would silently use only one"
-                    }
+                    Some(_) => "keep one of them; a key can appear only once",
+                    None => "move its lines under the first one, and remove this line; a key can appear only once",
                 };
                 self.report.at(&key.span, finding.help(help));
                 // The content of the second one is checked too.
@@ -183,18 +181,24 @@ impl<'s> Reader<'s, '_> {
         let unquoted = self.report.source.text()[map.start..].starts_with("{{");
         match key.scalar() {
             Some(scalar) if scalar.is_plain() && scalar.text == "<<" => {
-                let finding = Finding::new(&rules::YAML_MERGE, "`<<` (merging one map into another) is not supported");
-                self.report.at(&key.span, finding.help("write the keys out"));
+                let finding = Finding::new(&rules::YAML_MERGE, "merging maps with `<<` is not supported");
+                self.report.at(&key.span, finding.help("write all keys out in full"));
             }
             Some(scalar) if !scalar.is_null() => return Some(scalar.text.clone()),
             None if unquoted => self.report.at(
                 &(map.start..key.span.end + 1),
-                Finding::new(&rules::UNQUOTED_TEMPLATE, "a text that begins with `{{` is read as a map, not as a text")
-                    .help("put the whole text in quotes, as in `message: \"{{ first_name }}, hello\"`"),
+                Finding::new(
+                    &rules::UNQUOTED_TEMPLATE,
+                    "YAML reads a value that starts with `{{` as a map, not as text",
+                )
+                .help("put the whole value in quotes, as in `message: \"{{ first_name }}, hello\"`"),
             ),
             _ => {
-                let finding = Finding::new(&rules::YAML_KEY, "the name before `:` is missing or is not a name");
-                self.report.at(&key.span, finding.help("write `key: value`; a text with `:` or braces needs quotes"));
+                let finding = Finding::new(&rules::YAML_KEY, "the name before `:` is missing or not valid");
+                self.report.at(
+                    &key.span,
+                    finding.help("write `key: value`; put a value that contains `:` or braces in quotes"),
+                );
             }
         }
         None
@@ -205,17 +209,18 @@ impl<'s> Reader<'s, '_> {
         let anchor = self.anchors.entry(id).or_default();
         anchor.used = true;
         let Some(node) = anchor.node.clone() else {
-            let finding = Finding::new(&rules::YAML_ALIAS, "this alias stands inside the value that it repeats");
-            return Err(self.fatal(&span, finding.help("write the value out")));
+            let finding =
+                Finding::new(&rules::YAML_ALIAS, "this alias refers to a value that contains the alias itself");
+            return Err(self.fatal(&span, finding.help("replace the alias with its value")));
         };
         if self.aliases > ALIASES {
             let finding = Finding::new(&rules::FILE_TOO_COMPLEX, format!("the file has more than {ALIASES} aliases"));
-            return Err(self.fatal(&span, finding.help("write the values out")));
+            return Err(self.fatal(&span, finding.help("replace aliases with their values")));
         }
         self.repeated += node.bytes();
         if self.repeated > REPEATED {
-            let finding = Finding::new(&rules::FILE_TOO_COMPLEX, "the aliases of the file repeat more than 1 MiB");
-            return Err(self.fatal(&span, finding.help("write the values out")));
+            let finding = Finding::new(&rules::FILE_TOO_COMPLEX, "the aliases of the file expand to more than 1 MiB");
+            return Err(self.fatal(&span, finding.help("replace aliases with their values")));
         }
         self.spend(node.size(), depth, &span)?;
         Ok(node)
@@ -227,25 +232,25 @@ impl<'s> Reader<'s, '_> {
         let problem = if self.nodes > NODES {
             format!("the file has more than {NODES} values")
         } else if depth + deep > DEPTH + 1 {
-            format!("lists and maps lie more than {DEPTH} deep in each other")
+            format!("lists and maps are nested more than {DEPTH} levels deep")
         } else {
             return Ok(());
         };
-        let help = "a campaign file is small: recipients belong into a CSV file, long texts into text files";
+        let help = "make the file smaller; move recipients to a CSV file, and long messages to text files";
         Err(self.fatal(span, Finding::new(&rules::FILE_TOO_COMPLEX, problem).help(help)))
     }
 
     /// The word is not repeated: it may be a key that opens a gateway. Its place shows it where it may be shown.
     fn tag(&mut self, span: &Range<usize>) {
-        let message = "a word that begins with `!` is read as a YAML tag and would vanish from the text";
-        self.report.at(span, Finding::new(&rules::YAML_TAG, message).help("put the whole text in quotes"));
+        let message = "YAML reads a word that starts with `!` as a tag, and removes it from the value";
+        self.report.at(span, Finding::new(&rules::YAML_TAG, message).help("put the whole value in quotes"));
     }
 
     /// An anchor that nothing repeats is far more often the beginning of a text; its word is not repeated either.
     fn unused_anchors(&mut self) {
         for anchor in self.anchors.values().filter(|anchor| !anchor.used) {
-            let message = "a word that begins with `&` is read as a YAML anchor and would vanish from the text";
-            let finding = Finding::new(&rules::YAML_ANCHOR, message).help("put the whole text in quotes");
+            let message = "YAML reads a word that starts with `&` as an anchor, and removes it from the value";
+            let finding = Finding::new(&rules::YAML_ANCHOR, message).help("put the whole value in quotes");
             self.report.at(&anchor.span, finding);
         }
     }

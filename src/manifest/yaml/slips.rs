@@ -38,15 +38,16 @@ fn slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Fin
     let first = line.find(|character: char| !character.is_whitespace())?;
     let (indentation, rest) = line.split_at(first);
     if let Some((at, space)) = indentation.char_indices().find(|(_, character)| !character.is_ascii_whitespace()) {
-        let message = format!("the space at the beginning of this line is none for YAML (U+{:04X})", u32::from(space));
+        let message =
+            format!("YAML does not accept the space character at the start of this line (U+{:04X})", u32::from(space));
         let finding = Finding::new(&rules::YAML_INDENTATION, message);
-        return Some((at..at + space.len_utf8(), finding.help("type the spaces at the beginning of the line anew")));
+        return Some((at..at + space.len_utf8(), finding.help("type the spaces at the start of the line again")));
     }
     let item =
         rest.trim_start_matches(['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}']);
     if item.len() < rest.len() && item.starts_with(' ') {
-        let finding = Finding::new(&rules::YAML_SYNTAX, "an item of a list begins with the dash of the keyboard, `-`");
-        let finding = finding.help("type the dash anew; a text processor has made a longer one of it");
+        let finding = Finding::new(&rules::YAML_SYNTAX, "a list item must start with a hyphen, `-`");
+        let finding = finding.help("type the hyphen again; a text editor has replaced it with a longer dash");
         return Some((first..line.len() - item.len(), finding));
     }
     quoted(first, rest, is_key).or_else(|| stuck(first, rest, is_key))
@@ -59,12 +60,12 @@ fn quoted(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(R
     let text = value.trim();
     let opens = text.starts_with(['\u{201c}', '\u{201d}', '\u{201e}', '\u{201f}', '\u{2018}', '\u{2019}']);
     (opens && is_key(key) && (text.contains(": ") || text.contains(" #"))).then(|| {
-        let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, "the quotes of this text are no quotes for YAML");
+        let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, "YAML does not treat curly quotes as quotes");
         let start = first + skipped + key.len() + ": ".len() + (value.len() - value.trim_start().len());
         let finding = Finding { severity: Severity::Error, ..finding };
         (
             start..start + text.len(),
-            finding.help("type `\"` at both ends anew; a text processor has changed the quotes"),
+            finding.help("type `\"` again at both ends; a text editor has replaced the straight quotes"),
         )
     })
 }
@@ -76,7 +77,7 @@ fn stuck(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Ra
     let is_stuck = value.starts_with(|character: char| !character.is_whitespace()) && !value.starts_with("//");
     (is_stuck && is_key(key)).then(|| {
         let colon = first + skipped + key.len();
-        let finding = Finding::new(&rules::YAML_SYNTAX, format!("a space is missing behind `{key}:`"));
+        let finding = Finding::new(&rules::YAML_SYNTAX, format!("missing space after `{key}:`"));
         (colon..colon + 1, finding.help(format!("write `{key}: {}`", value.trim())))
     })
 }
@@ -95,13 +96,13 @@ mod tests {
     #[test]
     fn a_slip_is_found_where_it_is() {
         for (text, at, said) in [
-            ("recipients:\n  file:clients.csv\n", ":", "behind `file:`"),
-            ("  - sms:\n      signature:\"x\"\n", ":", "behind `signature:`"),
-            ("  - file:x\n", ":", "behind `file:`"),
+            ("recipients:\n  file:clients.csv\n", ":", "after `file:`"),
+            ("  - sms:\n      signature:\"x\"\n", ":", "after `signature:`"),
+            ("  - file:x\n", ":", "after `file:`"),
             ("recipients:\n\u{a0}\u{a0}file: x\n", "\u{a0}", "U+00A0"),
-            ("channels:\n  – sms:\n", "–", "the dash of the keyboard"),
-            ("message: “Hi: there”\n", "“Hi: there”", "no quotes for YAML"),
-            ("  - message: „Sale #1“ \n", "„Sale #1“", "no quotes for YAML"),
+            ("channels:\n  – sms:\n", "–", "must start with a hyphen"),
+            ("message: “Hi: there”\n", "“Hi: there”", "curly quotes"),
+            ("  - message: „Sale #1“ \n", "„Sale #1“", "curly quotes"),
         ] {
             let found = found(text);
             assert!(found.len() == 1 && found[0].0 == at && found[0].1.contains(said), "{text:?}: {found:?}");

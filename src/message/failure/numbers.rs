@@ -14,18 +14,19 @@ impl Spot<'_> {
             text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '+' | '\'') || c.is_whitespace());
         match text {
             "" => Failure::new(
-                format!("{title} is empty, so it is not a number"),
+                format!("{title} is empty and cannot be converted to a number"),
                 format!(
                     "write `{written} | default(value=0, boolean=true) | {filter}`, or put it between `{{% if {written} %}}` and `{{% endif %}}`"
                 ),
             ),
             _ if is_plain && filter == "int" => self.fraction(),
-            _ if is_grouped => {
-                Failure::new(format!("{title} has a comma or spaces in its number"), in_plain_digits(text, written))
-            }
+            _ if is_grouped => Failure::new(
+                format!("the number in {title} contains a comma or spaces"),
+                in_plain_digits(text, written),
+            ),
             _ => Failure::new(
                 format!("{title} is not a number"),
-                format!("correct the cell in the list, or remove `| {filter}` if it should stay text"),
+                format!("correct the cell in the list, or remove `| {filter}` to keep it as text"),
             ),
         }
     }
@@ -34,18 +35,18 @@ impl Spot<'_> {
         let Subject { title, written } = self.subject();
         match why {
             "empty" => Failure::new(
-                format!("{title} is empty, so it is not an amount"),
+                format!("{title} is empty and cannot be shown as an amount"),
                 format!(
                     "write `{written} | default(value=0, boolean=true) | money`, or put it between `{{% if {written} %}}` and `{{% endif %}}`"
                 ),
             ),
             "unclear" => Failure::new(
-                format!("it is unclear whether {title} has thousands or a fraction"),
+                format!("the comma or point in {title} is ambiguous, because it could separate thousands or decimals"),
                 "write such amounts as `1200.50` or `1200` in the list",
             ),
             _ => Failure::new(
                 format!("{title} is not an amount"),
-                "write the amount alone in the list, such as `1200.50`, and the currency in the text",
+                "write only the amount in the list, such as `1200.50`, and put the currency in the message",
             ),
         }
     }
@@ -54,15 +55,16 @@ impl Spot<'_> {
         let Subject { title, written } = self.subject();
         match why {
             "empty" => Failure::new(
-                format!("{title} is empty, so it is not a date"),
+                format!("{title} is empty and cannot be shown as a date"),
                 format!("put it between `{{% if {written} %}}` and `{{% endif %}}`"),
             ),
-            "format" => {
-                Failure::new("the `format` of the filter `date` cannot be read", "write it like `format=\"%d.%m.%Y\"`")
-            }
+            "format" => Failure::new(
+                "the `format` of the filter `date` is not valid",
+                "write, for example, `format=\"%d.%m.%Y\"`",
+            ),
             _ => Failure::new(
                 format!("{title} is not a date such as `2026-12-05` or `05.12.2026`"),
-                "write the dates in one of these forms in the list",
+                "write dates in the list in one of these formats",
             ),
         }
     }
@@ -81,7 +83,7 @@ impl Spot<'_> {
             "undefined" | "none" => self.undefined(""),
             found => Failure::new(
                 format!("{} is {}, which is not a number", self.subject().title, kind(found)),
-                "use `| int` and `| float` with cells and numbers",
+                "use `| int` and `| float` only on cells and numbers",
             ),
         }
     }
@@ -108,7 +110,7 @@ fn in_plain_digits(text: &str, written: &str) -> String {
     if text.contains(',') && text.rfind(',') > text.rfind('.') {
         filters += " | replace(from=\",\", to=\".\")";
     }
-    format!("{in_list}; or, if all cells have that form, write `{written}{filters} | float`")
+    format!("{in_list}; or, if all cells use this format, write `{written}{filters} | float`")
 }
 
 /// A number in plain digits, if its decimal separator is certain.

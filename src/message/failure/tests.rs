@@ -21,7 +21,7 @@ fn each_failure_has_a_sentence_a_place_and_a_remedy() {
             "{% if code > 0 %}x{% endif %}",
             "5",
             7,
-            "the cell of `code` is text and is compared with a number",
+            "the cell of `code` is text but is compared with a number",
             "write `code | int > 0`",
         ),
         ("{% if code >= 0.5 %}x{% endif %}", "5", 7, "compared with a number", "write `code | float >= 0.5`"),
@@ -37,10 +37,10 @@ fn each_failure_has_a_sentence_a_place_and_a_remedy() {
             "{% if code | int > '100' %}x{% endif %}",
             "5",
             7,
-            "is text and is compared with a number",
+            "is text but is compared with a number",
             "write `code | int > 100`",
         ),
-        ("{% if code | split(pat=',') > 1 %}x{% endif %}", "5", 7, "cannot be compared", "values of the same kind"),
+        ("{% if code | split(pat=',') > 1 %}x{% endif %}", "5", 7, "cannot be compared", "values of the same type"),
         // Arithmetic.
         (
             "{{ code * 2 }}",
@@ -55,29 +55,23 @@ fn each_failure_has_a_sentence_a_place_and_a_remedy() {
             "5",
             4,
             "`+` adds numbers, but the cell of `code` is text",
-            "write `code | int + 5` to add numbers, or `code ~ 5` to join texts",
+            "write `code | int + 5` to add numbers, or `code ~ 5` to join text",
         ),
         ("{{ -code }}", "5", 5, "the cell of `code` is text, but `-` needs a number", "write `0 - (code | int)`"),
-        ("{{ 10 / (code | int) }}", "0", 10, "is 0, and division by 0 is impossible", "{% endif %}"),
-        ("{{ code | int ** 999 }}", "99", 4, "too large for a number", "check the numbers"),
+        ("{{ 10 / (code | int) }}", "0", 10, "division by zero", "{% endif %}"),
+        ("{{ code | int ** 999 }}", "99", 4, "result of a calculation is too large", "check the numbers"),
         // Numbers in cells.
         ("{{ code | int }}", "x1", 4, "the cell of `code` is not a number", "correct the cell in the list"),
         (
             "{{ code | int }}",
             "",
             4,
-            "the cell of `code` is empty, so it is not a number",
+            "the cell of `code` is empty and cannot be converted to a number",
             "write `code | default(value=0, boolean=true) | int`",
         ),
-        (
-            "{{ code | int }}",
-            "1 200",
-            4,
-            "has a comma or spaces in its number",
-            "write `1200` instead of `1 200` in the list",
-        ),
+        ("{{ code | int }}", "1 200", 4, "contains a comma or spaces", "write `1200` instead of `1 200` in the list"),
         ("{{ code | int }}", "12.5", 4, "the cell of `code` is not a whole number", "write `code | float`"),
-        ("{{ code | float }}", "12,5", 4, "has a comma or spaces in its number", "| float"),
+        ("{{ code | float }}", "12,5", 4, "contains a comma or spaces", "| float"),
         ("{{ recipient['code'] | int }}", "x", 4, "the cell of `code` is not a number", "in the list"),
         ("{{ [code] | int }}", "x", 4, "is a list, which is not a number", "`| int`"),
         // Filters and tests with values of another kind.
@@ -118,7 +112,7 @@ fn each_failure_has_a_sentence_a_place_and_a_remedy() {
             "write `code | float is odd`",
         ),
         ("{{ code | keys }}", "5", 4, "the filter `keys` needs a map", "remove `| keys`"),
-        ("{{ 5 | length }}", "x", 4, "the filter `length` needs a text or a list", "| str"),
+        ("{{ 5 | length }}", "x", 4, "the filter `length` needs text or a list", "| str"),
         // Arguments.
         ("{{ code | truncate }}", "x", 4, "`truncate` needs `length`", "write `truncate(length=…)`"),
         (
@@ -126,16 +120,16 @@ fn each_failure_has_a_sentence_a_place_and_a_remedy() {
             "x",
             4,
             "an argument of the filter `truncate` is text, but must be a whole number",
-            "without quotes",
+            "remove the quotes",
         ),
-        ("{{ code | truncate(length=-1) }}", "x", 4, "is negative or too large", "smaller number"),
-        ("{{ 1.5 | round(method='up') }}", "x", 4, "does not know this `method`", "`\"ceil\"`"),
+        ("{{ code | truncate(length=-1) }}", "x", 4, "is negative or too large", "non-negative number"),
+        ("{{ 1.5 | round(method='up') }}", "x", 4, "unknown `method` for `round`", "`\"ceil\"`"),
         // Missing values.
         (
             "{% set parts = code | split(pat=',') %}{{ parts[5] }}",
             "a,b",
             43,
-            "`parts[5]` has no value in this row: the list has fewer items",
+            "`parts[5]` has no value in this row; the list has fewer items",
             "write `parts[5] | default(value=\"…\")`",
         ),
         (
@@ -157,13 +151,13 @@ fn each_failure_has_a_sentence_a_place_and_a_remedy() {
             "a loop over keys and values needs a map, but the cell of `code` is text",
             "one variable",
         ),
-        ("{% if 'a' in 5 %}x{% endif %}", "x", 14, "`in` searches a list or a text", "in [\"Kyiv\", \"Lviv\"]"),
-        ("{{ [1, 'a'] | sort | join }}", "x", 4, "cannot be sorted", "make all its items texts"),
+        ("{% if 'a' in 5 %}x{% endif %}", "x", 14, "`in` searches in a list or in text", "in [\"Kyiv\", \"Lviv\"]"),
+        ("{{ [1, 'a'] | sort | join }}", "x", 4, "cannot be sorted", "convert all items to text"),
         // Amounts and dates.
-        ("{{ code | money }}", "12 UAH", 4, "the cell of `code` is not an amount", "the currency in the text"),
-        ("{{ code | money }}", "1,200", 4, "has thousands or a fraction", "1200.50"),
+        ("{{ code | money }}", "12 UAH", 4, "the cell of `code` is not an amount", "the currency in the message"),
+        ("{{ code | money }}", "1,200", 4, "separate thousands or decimals", "1200.50"),
         ("{{ code | date }}", "soon", 4, "is not a date such as `2026-12-05`", "in the list"),
-        ("{{ code | date }}", "", 4, "the cell of `code` is empty, so it is not a date", "{% if code %}"),
+        ("{{ code | date }}", "", 4, "the cell of `code` is empty and cannot be shown as a date", "{% if code %}"),
     ];
     let mut wrong = Vec::new();
     for (source, code, column, sentence, remedy) in table {

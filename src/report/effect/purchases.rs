@@ -58,7 +58,9 @@ impl Purchases {
         let again = table.again();
         let suggestion = suggest(table, path).map_err(|finding| vec![*finding])?;
         let phone = file.phone.clone().or(suggestion.phone);
-        let phone = phone.ok_or_else(|| missing(path, "no column holds phone numbers", "name it: `--phone COLUMN`"))?;
+        let phone = phone.ok_or_else(|| {
+            missing(path, "no column contains phone numbers", "name the column with `--phone COLUMN`")
+        })?;
         let region = file.region.or(suggestion.region);
         let amounts = file.amount.as_deref();
         let mut purchases = Self::default();
@@ -72,11 +74,7 @@ impl Purchases {
         });
         let found = found.map_err(|finding| vec![*finding])?;
         if let Some((header, _)) = headers.iter().zip(found).find(|(_, found)| !found) {
-            return Err(missing(
-                path,
-                &format!("no column is headed `{header}`"),
-                "name the header as it stands in the file",
-            ));
+            return Err(missing(path, &format!("no column `{header}`"), "write the header exactly as in the file"));
         }
         if purchases.list.is_empty() {
             let why =
@@ -84,8 +82,8 @@ impl Purchases {
             let why: Vec<String> = why.collect();
             return Err(missing(
                 path,
-                &format!("no row can be used: {}", why.join("; ")),
-                "name another file, or another column",
+                &format!("no usable rows: {}", why.join("; ")),
+                "use another file or another column",
             ));
         }
         purchases.list.sort_by_key(|purchase| purchase.phone);
@@ -118,10 +116,10 @@ fn purchase(
     has_amounts: bool,
     zone: &TimeZone,
 ) -> Result<Purchase, &'static str> {
-    let phone = parse(phone, region).map_err(|_| "no number that can be read")?;
-    let moment = Moment::read(at, zone).ok_or("no time such as 2026-12-01 10:00 or 01.12.2026")?;
+    let phone = parse(phone, region).map_err(|_| "no valid phone number")?;
+    let moment = Moment::read(at, zone).ok_or("no valid time, such as 2026-12-01 10:00 or 01.12.2026")?;
     let amount = match has_amounts {
-        true => amount(paid).ok_or("no amount that can be read")?,
+        true => amount(paid).ok_or("no valid amount")?,
         false => Amount::default(),
     };
     Ok(Purchase { phone, moment, amount })
@@ -130,8 +128,8 @@ fn purchase(
 /// A file in any form of a list; `region` tells encodings apart.
 fn opened(path: &Path, region: Option<Region>) -> Result<Decoded, Vec<Finding>> {
     let file = regular_file::open(path);
-    let file =
-        file.map_err(|error| missing(path, &format!("cannot be read: {error}"), "name the file of the purchases"))?;
+    let file = file
+        .map_err(|error| missing(path, &format!("cannot be read: {error}"), "check the path of the purchases file"))?;
     decode_table(file, path, region).map_err(|finding| vec![*finding])
 }
 

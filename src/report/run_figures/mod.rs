@@ -88,7 +88,7 @@ impl RunFigures {
     /// before. What cannot be kept is made again by whoever wants it.
     pub async fn keep(ledger: &dyn Ledger, run: RunId, terms: Option<Terms>) {
         if let Err(error) = Self::try_to_keep(ledger, run, terms).await {
-            tracing::debug!("the figures of a run are not kept: {error}");
+            tracing::debug!("cannot store the figures of a run: {error}");
         }
     }
 
@@ -109,7 +109,7 @@ impl RunFigures {
     pub async fn keep_made(self, ledger: &dyn Ledger, run: RunId, receipts: u64) {
         let Some(kept) = KeptFigures::of(&self, receipts).written() else { return };
         if let Err(error) = ledger.keep_figures(run, kept).await {
-            tracing::debug!("the figures of a run are not kept: {error}");
+            tracing::debug!("cannot store the figures of a run: {error}");
         }
     }
 
@@ -124,7 +124,7 @@ impl RunFigures {
         };
         let kept: Result<(), LedgerError> = kept.await;
         if let Err(error) = kept {
-            tracing::debug!("the terms of a run are not kept: {error}");
+            tracing::debug!("cannot store the terms of a run: {error}");
         }
     }
 

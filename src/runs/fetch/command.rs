@@ -16,7 +16,7 @@ const SHOWN: usize = 2_000;
 const BUFFER: usize = 1 << 16;
 
 pub(super) async fn fetch(wanted: &ListCommand, hidden: &[String], mut spool: Spool) -> Result<Spool, Failed> {
-    let Some((program, arguments)) = wanted.words.split_first() else { return Err(Failed::new("it names no program")) };
+    let Some((program, arguments)) = wanted.words.split_first() else { return Err(Failed::new("no program is named")) };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&wanted.folder).kill_on_drop(true);
     for name in hidden {
@@ -26,21 +26,22 @@ pub(super) async fn fetch(wanted: &ListCommand, hidden: &[String], mut spool: Sp
     #[cfg(unix)]
     command.process_group(0);
     let started = command.spawn().map_err(|error| {
-        let help = "write the program and each of its arguments as an item of its own; no shell reads them";
+        let help = "write the program and each argument as a separate item; no shell is used";
         Failed::new(format!("`{program}` cannot be started: {error}")).help(help)
     });
     let mut group = Group::of(started?);
     let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
     let (copied, complaint) = tokio::join!(copy(stdout, &mut spool), end_of(stderr));
     copied?;
-    let status = group.child.wait().await.map_err(|error| Failed::new(format!("it cannot be waited for: {error}")))?;
+    let status =
+        group.child.wait().await.map_err(|error| Failed::new(format!("its status cannot be read: {error}")))?;
     if status.success() {
         return Ok(spool);
     }
     let complaint = complaint.trim();
     Err(match complaint {
-        "" => Failed::new(format!("`{program}` ended with {status} and said nothing")),
-        complaint => Failed::new(format!("`{program}` ended with {status} and said: {complaint}")),
+        "" => Failed::new(format!("`{program}` ended with {status} and no error message")),
+        complaint => Failed::new(format!("`{program}` ended with {status}: {complaint}")),
     })
 }
 
@@ -48,7 +49,7 @@ async fn copy(from: Option<impl AsyncRead + Unpin>, spool: &mut Spool) -> Result
     let Some(mut from) = from else { return Ok(()) };
     let mut buffer = vec![0; BUFFER];
     loop {
-        let unreadable = |error| Failed::new(format!("what it prints cannot be read: {error}"));
+        let unreadable = |error| Failed::new(format!("its output cannot be read: {error}"));
         match from.read(&mut buffer).await.map_err(unreadable)? {
             0 => return Ok(()),
             count => spool.write_all(&buffer[..count])?,

@@ -17,12 +17,12 @@ type Part = io::Result<Vec<u8>>;
 
 pub(super) async fn fetch(piped: PipedInput, spool: Spool) -> Result<Spool, Failed> {
     let Some(input) = piped() else {
-        return Err(Failed::new("nothing is piped into it").help("pipe the list in, or name the file that holds it"));
+        return Err(Failed::new("standard input is not a pipe or a file").help("pipe the list in, or name its file"));
     };
     let (parts, read) = channel(AHEAD);
     // Whoever waits for more of it cannot be stopped: on a thread of its own it holds up no end of the process.
     let reading = std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_all(input, &parts));
-    reading.map_err(|error| Failed::new(format!("no thread can read it: {error}")))?;
+    reading.map_err(|error| Failed::new(format!("cannot start a thread to read it: {error}")))?;
     keep(read, spool).await
 }
 
@@ -34,7 +34,7 @@ async fn keep(mut parts: Receiver<Part>, mut spool: Spool) -> Result<Spool, Fail
         }
         spool.write_all(&part)?;
     }
-    Err(Failed::new("it broke off"))
+    Err(Failed::new("it ended early"))
 }
 
 /// Reads it to its end, or until nobody wants more.

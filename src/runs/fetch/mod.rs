@@ -61,7 +61,7 @@ impl Failed {
 
 impl From<std::io::Error> for Failed {
     fn from(error: std::io::Error) -> Self {
-        Self::new(format!("it cannot be kept in the state folder: {error}"))
+        Self::new(format!("it cannot be stored in the state folder: {error}"))
     }
 }
 
@@ -94,7 +94,7 @@ pub async fn fetch(inputs: &Arc<Inputs>, with: Fetching<'_>) -> Result<Arc<Input
     let spool = fetched.map_err(|failed| refused(inputs, failed))?;
     if spool.is_empty() {
         let failed =
-            Failed::new("nothing came, not even a header").help("a list without anybody still needs its header");
+            Failed::new("no data was received, not even a header").help("an empty list still needs a header row");
         return Err(refused(inputs, failed));
     }
     let list = spool.finish(recipients.to_string()).map_err(|error| refused(inputs, error.into()))?;
@@ -107,13 +107,13 @@ fn secret(kept: &KeySource, what: &str) -> Result<SecretString, Failed> {
 }
 
 fn spool(with: Fetching<'_>) -> Result<Spool, Error> {
-    Spool::new(with.state).map_err(|error| Error::Storage(format!("the list cannot be kept: {error}")))
+    Spool::new(with.state).map_err(|error| Error::Storage(format!("cannot store the list: {error}")))
 }
 
 async fn bounded(fetching: impl Future<Output = Result<Spool, Failed>>, longest: Duration) -> Result<Spool, Failed> {
     let late = |_| {
-        let why = format!("it did not come whole within {} s", longest.as_secs());
-        Failed::new(why).help("give it longer with `timeout`, or have it give less")
+        let why = format!("it did not finish within {} s", longest.as_secs());
+        Failed::new(why).help("increase `timeout`, or make the list smaller")
     };
     tokio::time::timeout(longest, fetching).await.map_err(late).flatten()
 }
@@ -122,7 +122,7 @@ async fn bounded(fetching: impl Future<Output = Result<Spool, Failed>>, longest:
 fn refused(inputs: &Inputs, failed: Failed) -> Error {
     let (campaign, Failed { why, help }) = (&inputs.campaign, failed);
     let recipients = &campaign.recipients;
-    let finding = Finding::new(&rules::RECIPIENTS_SOURCE, format!("the list is {recipients}, and {why}"))
+    let finding = Finding::new(&rules::RECIPIENTS_SOURCE, format!("cannot read the list ({recipients}): {why}"))
         .at(campaign.places.of_key(&format!("recipients.{}", recipients.key())));
     Error::Findings(vec![match help {
         Some(help) => finding.help(help),

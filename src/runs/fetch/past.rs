@@ -24,15 +24,15 @@ pub(super) async fn fetch(
     let run = match find(ledger, &past.run).await {
         Ok(run) => run,
         Err(Error::NoSuchRun { near, .. }) => {
-            let failed = Failed::new(format!("there is no run `{}` on this ledger", past.run));
+            let failed = Failed::new(format!("there is no run `{}` in this ledger", past.run));
             return Ok(Err(Failed { help: near.map(|near| format!("did you mean `{near}`?")), ..failed }));
         }
         Err(error) => return Err(error),
     };
     if run.progress == Progress::Open {
-        let going = if is_owned(ledger, &run).await? { "is being sent" } else { "is not through" };
-        let failed = Failed::new(format!("{} {going}, so nobody knows what becomes of its people", run.name()));
-        return Ok(Err(failed.help("let it end first, or end it with `stop --for-good`")));
+        let going = if is_owned(ledger, &run).await? { "is being sent" } else { "is unfinished" };
+        let failed = Failed::new(format!("{} {going}, so the status of its recipients is not final", run.name()));
+        return Ok(Err(failed.help("wait until it ends, or cancel it with `stop --for-good`")));
     }
     let mut spool = spool(with)?;
     let written = write_past_people(ledger, &run, &past.states, &mut spool).await?;
@@ -66,9 +66,9 @@ pub(in crate::runs) async fn reconcile_past(adapters: &Adapters, inputs: &Inputs
 async fn ask(adapters: &Adapters, run: Run) {
     let name = run.name();
     if let Err(error) = poll(adapters, &run, Polling::Open, LONGEST).await {
-        tracing::warn!(run = name, "not asked about what has no end yet: {error:?}");
+        tracing::warn!(run = name, "messages without a final status were not reconciled: {error}");
     }
     if let Err(error) = reconcile(adapters, run).await {
-        tracing::warn!(run = name, "not asked about what is in doubt: {error:?}");
+        tracing::warn!(run = name, "messages in doubt were not reconciled: {error}");
     }
 }

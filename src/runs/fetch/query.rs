@@ -46,7 +46,7 @@ impl From<Failed> for Trouble {
 }
 
 pub(super) async fn fetch(wanted: &ListQuery, today: Date, spool: Spool) -> Result<Spool, Failed> {
-    let address = secret(&wanted.from, "the address of the database (`from`)")?;
+    let address = secret(&wanted.from, "the database address (`from`)")?;
     let mut answer = Answer { out: csv::Writer::from_writer(spool), columns: Vec::new() };
     let kind = address.expose_secret().split(':').next().unwrap_or_default();
     let asked = match kind {
@@ -181,7 +181,7 @@ impl Answer {
     /// Begins it; a column of bytes is refused.
     fn header(&mut self, columns: &[(String, String)]) -> Result<(), Failed> {
         if columns.is_empty() {
-            return Err(Failed::new("the query answers with no columns").help("write a `select`"));
+            return Err(Failed::new("the query returns no columns").help("write a `select` statement"));
         }
         let binary = |kind: &str| kind == "BYTEA" || kind.ends_with("BLOB") || kind.ends_with("BINARY");
         if let Some((name, _)) = columns.iter().find(|(_, kind)| binary(kind)) {
@@ -216,43 +216,43 @@ impl Answer {
 
 /// The query with the database's own parameter for the date.
 fn one(wanted: &ListQuery, parameter: &str) -> Result<(String, usize), Failed> {
-    let several = || Failed::new("more than one query stands there").help("write one `select`");
+    let several = || Failed::new("it contains more than one query").help("write a single `select` statement");
     with_date(&wanted.sql, parameter).ok_or_else(several)
 }
 
 fn bytes(column: &str) -> Failed {
-    let help = "leave it out of the `select`, or make a text of it there";
-    Failed::new(format!("the column `{column}` holds bytes and no text")).help(help)
+    let help = "remove it from the `select`, or convert it to text there";
+    Failed::new(format!("the column `{column}` contains bytes instead of text")).help(help)
 }
 
 fn long_value(column: &str) -> Failed {
-    let help = "leave the column out of the `select`, or shorten its values there";
+    let help = "remove the column from the `select`, or shorten its values there";
     Failed::new(format!("a value of the column `{column}` has more than 64 KiB")).help(help)
 }
 
 fn long_row() -> Failed {
-    Failed::new("a row has more than 1 MiB").help("leave columns with long texts out of the `select`")
+    Failed::new("a row has more than 1 MiB").help("remove columns with long values from the `select`")
 }
 
 fn unwritten(error: csv::Error) -> Failed {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error.into(),
-        _ => Failed::new("its answer cannot be written as a list"),
+        _ => Failed::new("its result cannot be converted to a list"),
     }
 }
 
 fn no_address(wanted: &ListQuery) -> Failed {
-    let help = "it has to be like `postgres://user@host/database`, `mysql://…` or `sqlite:///path/to/file`";
-    Failed::new(format!("what {} holds is no address of a database", wanted.from)).help(help)
+    let help = "write it like `postgres://user@host/database`, `mysql://…` or `sqlite:///path/to/file`";
+    Failed::new(format!("{} does not contain a database address", wanted.from)).help(help)
 }
 
 /// What a database says, without its address and the password in it.
 fn words(error: &sqlx::Error, address: &SecretString) -> String {
     let said = match error {
-        sqlx::Error::Database(error) => format!("the database refused it: {}", error.message()),
-        sqlx::Error::Io(error) => format!("there is no connection to the database: {error}"),
-        sqlx::Error::Tls(error) => format!("the connection to the database is not safe: {error}"),
-        error => format!("the database could not be asked: {error}"),
+        sqlx::Error::Database(error) => format!("the database rejected the query: {}", error.message()),
+        sqlx::Error::Io(error) => format!("no connection to the database: {error}"),
+        sqlx::Error::Tls(error) => format!("no secure connection to the database: {error}"),
+        error => format!("the query failed: {error}"),
     };
     let password = address.expose_secret().split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
     let password = password.and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password);

@@ -77,15 +77,15 @@ fn target(from: &Url, answer: &Response) -> Option<Url> {
 fn judge(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, Failed> {
     let asks = "ask the owner of the address for an https link";
     if !to.username().is_empty() || to.password().is_some() {
-        return Err(Failed::new("it leads to an address with a user or a password").help(asks));
+        return Err(Failed::new("it redirects to an address with a user name or a password").help(asks));
     }
     let is_within = origin(from) == origin(&to);
     if has_headers && !is_within {
-        let why = "it leads to another host, and headers are not sent to other hosts";
-        return Err(Failed::new(why).help("name the address that it leads to, if that host may get the headers"));
+        let why = "it redirects to another host, and headers are not sent to other hosts";
+        return Err(Failed::new(why).help("use the final address if that host may receive the headers"));
     }
     if to.scheme() != "https" && !is_within {
-        return Err(Failed::new("it leads to another host without https").help(asks));
+        return Err(Failed::new("it redirects to another host without https").help(asks));
     }
     let ip = to.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
     // Host names are judged when they are resolved.
@@ -96,7 +96,7 @@ fn judge(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<U
 }
 
 fn near() -> Failed {
-    Failed::new("it leads to an address of this machine or of its own network")
+    Failed::new("it redirects to an address of this machine or its network")
         .help("to use that address, write it under `url`")
 }
 
@@ -107,7 +107,7 @@ fn origin(url: &Url) -> (String, Option<String>, Option<u16>) {
 fn headers(wanted: &ListUrl) -> Result<HeaderMap, Failed> {
     let mut headers = HeaderMap::new();
     for (name, text) in &wanted.headers {
-        let unfit = || Failed::new(format!("what is kept for the header `{name}` cannot be one"));
+        let unfit = || Failed::new(format!("the value of the header `{name}` is not valid"));
         let value = match text {
             HeaderText::Plain(text) => HeaderValue::from_str(text),
             HeaderText::Secret(kept) => {
@@ -131,9 +131,9 @@ fn words(error: &reqwest::Error) -> Failed {
         return near();
     }
     Failed::new(match () {
-        () if error.is_timeout() => "it did not answer in time",
-        () if error.is_connect() => "there is no connection to it",
-        () => "the connection to it broke",
+        () if error.is_timeout() => "it did not respond in time",
+        () if error.is_connect() => "no connection could be made",
+        () => "the connection was lost",
     })
 }
 
@@ -164,8 +164,8 @@ mod tests {
             (from, "http://crm.example/new.csv", false, "without https"),
             (from, "ftp://files.example/new.csv", false, "without https"),
             (from, "file:///etc/passwd", false, "without https"),
-            (from, "https://user@files.example/new.csv", false, "a user or a password"),
-            (from, "https://:secret@crm.example/new.csv", false, "a user or a password"),
+            (from, "https://user@files.example/new.csv", false, "a user name or a password"),
+            (from, "https://:secret@crm.example/new.csv", false, "a user name or a password"),
             (loopback, "http://127.0.0.1:8026/people.csv", false, "without https"),
         ] {
             let refused = judged(from, to, has_headers, true).unwrap_err();
@@ -185,7 +185,7 @@ mod tests {
             "https://[::ffff:192.168.0.1]:8443/a",
         ] {
             let from = "https://crm.example/people.csv";
-            assert!(judged(from, near, false, true).unwrap_err().contains("of its own network"), "{near}");
+            assert!(judged(from, near, false, true).unwrap_err().contains("its network"), "{near}");
             assert!(judged(from, near, false, false).is_ok(), "{near}");
         }
     }
@@ -194,6 +194,6 @@ mod tests {
     async fn name_of_this_machine_is_not_asked_behind_a_public_host() {
         let url = "https://localhost:1/people.csv".parse().unwrap();
         let failed = ask(url, &HeaderMap::new(), Duration::from_secs(5), true).await.err().unwrap();
-        assert!(failed.why.contains("of its own network"), "{}", failed.why);
+        assert!(failed.why.contains("its network"), "{}", failed.why);
     }
 }

@@ -18,21 +18,21 @@ pub(super) fn check_status(status: StatusCode) -> Result<(), Failed> {
     let (why, help) = match number {
         200 => return Ok(()),
         304 => ("it answered that the list did not change (status 304)".to_owned(), WHOLE),
-        300..=399 => (format!("it redirects in a way that is not followed (status {number})"), "look at the address"),
+        300..=399 => (format!("it redirects with an unsupported status ({number})"), "check the address"),
         202 => ("it answered that the list is not ready (status 202)".to_owned(), "run the same command again later"),
-        204 | 205 => (format!("it answered without content (status {number})"), "look at the address"),
+        204 | 205 => (format!("it answered without content (status {number})"), "check the address"),
         206 => ("it sent only a part of the list (status 206)".to_owned(), WHOLE),
         401 | 403 => {
-            (format!("it answered with status {number}"), "look at `headers`: the secret may be missing, or too old")
+            (format!("it returned status {number}"), "check `headers`: the secret might be missing or expired")
         }
-        404 | 410 => (format!("it answered with status {number}"), "look at the address"),
-        _ => (format!("it answered with status {number}"), "try again later, or ask the owner of the address"),
+        404 | 410 => (format!("it returned status {number}"), "check the address"),
+        _ => (format!("it returned status {number}"), "try again later, or contact the owner of the address"),
     };
     Err(Failed::new(why).help(help))
 }
 
 /// What to do about an answer that is not whole.
-const WHOLE: &str = "have the server or the proxy before it send the whole list with status 200";
+const WHOLE: &str = "configure the server, or the proxy in front of it, to send the whole list with status 200";
 
 /// Refuses an answer whose headers do not promise the whole list in a form that can be read.
 pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(), Failed> {
@@ -45,13 +45,13 @@ pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(),
     }
     let encoding = text(headers, CONTENT_ENCODING);
     if !encoding.is_empty() && !READABLE.contains(&encoding.as_str()) {
-        let why = format!("its content encoding `{encoding}` is not read");
+        let why = format!("its content encoding `{encoding}` is not supported");
         return Err(Failed::new(why).help("add `Accept-Encoding: identity` under `headers`"));
     }
     // Without both, the end of the connection is the end of the list, and so is a connection that breaks.
     let names_its_end = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
     if version <= Version::HTTP_11 && !names_its_end {
-        let why = "its answer has no `Content-Length`, so a list that breaks off looks whole";
+        let why = "its response has no `Content-Length`, so a truncated list would look complete";
         return Err(Failed::new(why).help("have the server send `Content-Length`, or send the list in chunks"));
     }
     Ok(())
@@ -64,8 +64,8 @@ pub(super) fn check_is_no_page(headers: &HeaderMap, head: &[u8]) -> Result<(), F
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start().to_ascii_lowercase();
     let says_so = matches!(kind, "text/html" | "application/xhtml+xml") && head.starts_with(b"<");
     if says_so || head.starts_with(b"<!doctype html") || head.starts_with(b"<html") {
-        let help = "look at `headers` and the address: the page may ask to sign in";
-        return Err(Failed::new("it answered with a web page instead of a list").help(help));
+        let help = "check `headers` and the address: the page might ask you to sign in";
+        return Err(Failed::new("it returned a web page instead of a list").help(help));
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{ApproverKey, plural};
 use crate::ledger::{KeptApprovalRule, LedgerError};
 use crate::manifest::{Address, ApprovalRule, Profile};
+use crate::report::local_minute;
 use crate::runs::{Adapters, Error, check_host, person};
 
 /// A change of an account's `approval` that approves less strictly than before.
@@ -25,6 +26,17 @@ pub struct WeakerRule {
     pub by: String,
     /// When it was recorded.
     pub at: Timestamp,
+}
+
+impl std::fmt::Display for WeakerRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { gateway, account, known, now, by, at } = self;
+        write!(
+            f,
+            "the account `{account}` needs {known} (recorded by {by} at {}), but the gateway `{gateway}` has {now}",
+            local_minute(*at)
+        )
+    }
 }
 
 /// Requires that the ledger knows the host of a profile, and that its `approval` is as strict as the account's last one.

@@ -70,7 +70,11 @@ pub async fn approve(
         Some(_) => approving.standing_digest(adapters).await?,
         None => approving.digest.clone(),
     };
-    confirm(consent, Proposal::Approve { approving, profile, standing, ledger: adapters.ledger.place() }).await?;
+    let samples = match consent.shows_proposals() {
+        true => approving.survey.samples(&approving.inputs, &approving.rows)?,
+        false => Vec::new(),
+    };
+    confirm(consent, Proposal::Approve { approving, profile, standing, samples: &samples }).await?;
     // As the ledger keeps it, so that what is signed is what is kept.
     let now = (adapters.clock)().as_microsecond();
     let at = Timestamp::from_microsecond(now).map_err(|error| Error::Internal(error.to_string()))?;
@@ -173,7 +177,7 @@ fn load(adapters: &Adapters, planned: &PlannedCampaign) -> Result<Inputs, Error>
     };
     let schedule = planned.inputs.brief.name.clone();
     let key = OccurrenceKey { schedule, nominal, zone };
-    let unreadable = || Error::Input(format!("the plan is of a date that cannot be read: {}", key.nominal));
+    let unreadable = || Error::Input(format!("the date of the plan cannot be read: {}", key.nominal));
     let occurrence = crate::runs::fire::occurrence(&key).ok_or_else(unreadable)?;
     crate::runs::load_occurrence(&adapters.profiles, (file, gateway), &occurrence)
 }

@@ -69,7 +69,7 @@ pub async fn approve_pending(
     if let Some(given) = adapters.ledger.approvals(digest).await?.into_iter().find(|kept| kept.is_good(now)) {
         return Err(Error::Plan(PlanRefusal::Approved { digest: digest.to_owned(), by: given.approval.by }));
     }
-    confirm(consent, Proposal::Pending { gateway: &pending.gateway, shown, ledger: adapters.ledger.place() }).await?;
+    confirm(consent, Proposal::Pending { gateway: &pending.gateway, shown }).await?;
     let at = (adapters.clock)();
     let approval = Approval {
         token: new_token(),

@@ -113,7 +113,7 @@ impl PlanOptions {
 impl PlanOf {
     /// It as the ledger keeps it.
     pub(super) fn to_record(&self) -> Result<String, Error> {
-        serde_json::to_string(self).map_err(|error| Error::Storage(format!("the plan cannot be kept: {error}")))
+        serde_json::to_string(self).map_err(|error| Error::Storage(format!("cannot store the plan: {error}")))
     }
 
     /// What a plan is of.
@@ -137,7 +137,7 @@ impl PlanOf {
 /// texts.
 pub(super) fn digest(inputs: &FrozenInputs, destination: &Destination, options: &PlanOptions) -> Result<String, Error> {
     let json = |what: serde_json::Result<Vec<u8>>| {
-        what.map_err(|error| Error::Storage(format!("the plan cannot be written down: {error}")))
+        what.map_err(|error| Error::Storage(format!("cannot encode the plan: {error}")))
     };
     let said = Digest::new().with(WHAT).with(json(serde_json::to_vec(&inputs.brief))?);
     // Plans of earlier versions kept the blanks around cells.
@@ -173,18 +173,18 @@ impl PlannedCampaign {
         note(then.name != brief.name, "`name`");
         note(then.gateway != brief.gateway, "the gateway");
         let same_gateway = then.gateway == brief.gateway;
-        note(same_gateway && self.addresses != addresses(destination), "the addresses of the gateway");
-        note(same_gateway && self.account != destination.account(), "the account of the gateway");
+        note(same_gateway && self.addresses != addresses(destination), "the gateway's addresses");
+        note(same_gateway && self.account != destination.account(), "the gateway's account");
         note(self.options.rows != options.rows, "the option `--rows`");
         note(self.options.limit != options.limit, "the option `--limit`");
         note(self.options.again != options.again, "the option `--again`");
         note(self.options.occurrence != options.occurrence, "the date of its schedule");
-        note(self.options.tests_to != options.tests_to, "whom test messages go to");
-        note(self.options.hours != options.hours, "the hours at which messages may leave");
+        note(self.options.tests_to != options.tests_to, "the recipients of test messages");
+        note(self.options.hours != options.hours, "the sending hours");
         note(self.options.on_in_doubt != options.on_in_doubt, "`delivery.on_in_doubt`");
-        note(self.inputs.trims_cells != now.trims_cells, "the blanks around cells, which texts see no more");
+        note(self.inputs.trims_cells != now.trims_cells, "the handling of spaces around cells");
         what.extend(self.resource_differences(options, same_gateway));
-        let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the recipients".to_owned());
+        let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the list".to_owned());
         let texts = texts_that_differ(&self.inputs, now);
         // Which text it is says more than that it is one.
         let named = |words: String| match words.as_str() {

@@ -2,25 +2,33 @@
 
 use std::path::PathBuf;
 
+use super::planned::short;
+use crate::domain::{plural, thousands};
+use crate::ledger::Plan;
+
 /// Why something is not sent as it was planned, or not approved.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanRefusal {
     /// The ledger has no plan of that digest, or has it no longer.
+    #[error("there is no plan `{digest}` in this ledger; plans are kept for {} days", Plan::KEPT_DAYS)]
     Unknown {
         /// What was given.
         digest: String,
     },
     /// Several plans have digests that begin like that.
+    #[error("several plans begin with `{digest}`; give more characters of the digest")]
     Ambiguous {
         /// What was given.
         digest: String,
     },
     /// The plan was kept by another version of this program.
+    #[error("the plan {} was made by another version of campaign", short(.digest))]
     OtherVersion {
         /// Its digest.
         digest: String,
     },
     /// It is not what was planned any more.
+    #[error("{}", changed(.digest, .what))]
     Changed {
         /// The digest of the plan.
         digest: String,
@@ -30,6 +38,12 @@ pub enum PlanRefusal {
         what: Vec<String>,
     },
     /// More people would get a message than were planned or approved.
+    #[error(
+        "the plan {} has {}, but this would send to {}; nothing was sent",
+        short(.digest),
+        plural(*.planned, "recipient"),
+        thousands(*.now)
+    )]
     More {
         /// The digest of the plan.
         digest: String,
@@ -41,6 +55,10 @@ pub enum PlanRefusal {
         now: u64,
     },
     /// A run has no recipient left, and used no approval of the plan.
+    #[error(
+        "{run} has no recipients left and used no approval of the plan {}, so it cannot be resumed with this plan",
+        short(.digest)
+    )]
     NobodyLeft {
         /// The digest of the plan.
         digest: String,
@@ -50,11 +68,13 @@ pub enum PlanRefusal {
         run: String,
     },
     /// The approval was used by somebody else meanwhile.
+    #[error("another run has already used the approval of {}; nothing was sent", short(.digest))]
     Used {
         /// The digest of the plan.
         digest: String,
     },
     /// It is approved already.
+    #[error("{} is already approved by {by}, and no run has used the approval yet", short(.digest))]
     Approved {
         /// The digest of the plan.
         digest: String,
@@ -62,16 +82,23 @@ pub enum PlanRefusal {
         by: String,
     },
     /// It is of a single thing that an assistant wants, and of no run.
+    #[error("{} is a single message from an AI assistant, not a run", short(.digest))]
     NoCampaign {
         /// The digest.
         digest: String,
     },
     /// The process that would do it is gone, or waits for it no longer.
+    #[error(
+        "{} is no longer waiting for approval: its connector has stopped, or an hour has passed; ask the assistant to \
+         try again",
+        short(.digest)
+    )]
     Gone {
         /// The digest.
         digest: String,
     },
     /// More people than the profile allows would get a message without an approval.
+    #[error("{}", unapproved(.gateway, *.number, *.sent, *.above))]
     Unapproved {
         /// The digest of the plan that was kept for it; nothing where it has to be planned first.
         digest: Option<String>,
@@ -87,6 +114,7 @@ pub enum PlanRefusal {
         above: u32,
     },
     /// The profile names who can approve, and no key was given.
+    #[error("the gateway `{gateway}` names its approvers, so the approval must be signed; nothing was approved")]
     NeedsKey {
         /// The digest of the plan.
         digest: String,
@@ -94,15 +122,19 @@ pub enum PlanRefusal {
         gateway: String,
     },
     /// The key belongs to nobody whom the profile names.
+    #[error("this key does not belong to any approver of the gateway `{gateway}`; nothing was approved")]
     UnknownKey {
         /// The gateway.
         gateway: String,
     },
     /// The profile names nobody whose signature could be looked at.
+    #[error("the profile has no `approval`, so a signature cannot be verified; nothing was approved")]
     NobodyCanSign,
     /// No approver of the profile signed this token for a run.
+    #[error("this token is not valid: no approver of the profile signed it for a run; nothing was sent")]
     NotProven,
     /// A token approves another plan than the one that was named.
+    #[error("this token approves {}, not {digest}; nothing was sent", short(.approved))]
     OtherPlan {
         /// What was named.
         digest: String,
@@ -110,10 +142,35 @@ pub enum PlanRefusal {
         approved: String,
     },
     /// Only what is due by a schedule can be approved beforehand.
+    #[error("`{file}` has no active schedule, so its runs cannot be approved in advance")]
     NoSchedule {
         /// The campaign file.
         file: PathBuf,
     },
     /// A rehearsal needs no approval.
+    #[error("a rehearsal on the built-in sandbox reaches no recipients and needs no approval")]
     Rehearsal,
+}
+
+fn changed(digest: &str, what: &[String]) -> String {
+    let digest = short(digest);
+    match what {
+        [] => format!(
+            "this differs from the plan {digest}, which is not in this ledger, so the differences are unknown; nothing \
+             was sent"
+        ),
+        what => format!("this differs from the plan {digest}: {} changed; nothing was sent", what.join(", ")),
+    }
+}
+
+fn unapproved(gateway: &str, number: u64, sent: u64, above: u32) -> String {
+    let edition = match sent {
+        0 => String::new(),
+        sent => format!(", in addition to {} already sent in this edition without an approval", thousands(sent)),
+    };
+    format!(
+        "this would send to {}{edition}; the gateway `{gateway}` needs an approval for more than {}; nothing was sent",
+        plural(number, "recipient"),
+        thousands(above.into())
+    )
 }

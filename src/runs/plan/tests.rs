@@ -124,7 +124,7 @@ impl Office {
         let inputs = Inputs::load(&file, Some("production"), profiles, Day::Of(clock()))?;
         let request = Request { offline: true, no_wait: true, ..Request::default() };
         let launch = Launch::of(Arc::new(inputs), request, OwnFiles { state, profiles })?;
-        let scope = RetryScope { run, states: vec![State::Rejected], error: None };
+        let scope = RetryScope { run, states: vec![State::Rejected], errors: Vec::new() };
         let (_sender, interrupt) = watch::channel(Interrupt::None);
         launch.retry(self.world.adapters.clone(), Fixed::yes(), interrupt, scope).await
     }

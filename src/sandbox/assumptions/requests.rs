@@ -4,71 +4,76 @@ use super::Assumption;
 
 pub(super) const ROWS: &[Assumption] = rows! {
     // The request as a whole.
-    "incorrect-request": "the answer to a request without `Content-Type: application/json` or with a body that is no JSON (contract 4.1, 7)"
-        => "HTTP 200, top-level `success` false and a text of the sandbox's own"
-        because "the contract says 200 in every case including failure";
-    "order-of-checks": "which error is told when several apply"
-        => "Content-Type, size, JSON, key, `data`, types; nothing is executed unless all are right"
-        because "each step needs the one before";
-    "unknown-type": "a `type` that is missing or not in the list (contract 2.1)"
-        => "`Invalid message type` for the whole envelope, as for `whatsapp`"
-        because "the contract shows that answer for the only wrong type it names";
-    "empty-data": "an envelope without operations (contract 8)"
-        => "a top-level error of the sandbox's own text"
-        because "at least one operation is required; no text is shown";
-    "body-limit": "how large a request may be"
-        => "8 MiB; a larger one is told so at top level"
-        because "it bounds the memory of the sandbox";
-    "operations-limit": "how many operations a request may hold"
-        => "as many as fit into the body"
-        because "no figure is shown";
-    "operations-rate": "how many operations an account may send in a time"
-        => "any number; where there is a limit, an envelope above it is not executed and gets HTTP 429 with `Retry-After`"
-        because "no figure is shown" changed by "limits";
-    "no-endpoint": "a path that is no endpoint, whatever slashes it begins with"
+    "incorrect-request": "the response to a request without `Content-Type: application/json` or with a body that is not JSON (contract 4.1, 7)"
+        => "HTTP 200, a top-level `success` of false, and the sandbox's own error message"
+        because "the contract says 200 in every case, including failure";
+    "order-of-checks": "which error is returned if several apply"
+        => "Content-Type, size, JSON, key, `data`, types, in this order; nothing is executed unless all are valid"
+        because "each step depends on the previous one";
+    "unknown-type": "a `type` that is missing or unknown (contract 2.1)"
+        => "`Invalid message type` for the whole request, as for `whatsapp`"
+        because "the contract shows this response for the only invalid type that it mentions";
+    "empty-data": "a request without operations (contract 8)"
+        => "a top-level error with the sandbox's own error message"
+        because "at least one operation is required, but the contract shows no error message";
+    "body-limit": "the size limit of a request"
+        => "8 MiB; a larger request gets a top-level error"
+        because "it limits the sandbox's memory";
+    "operations-limit": "how many operations a request can contain"
+        => "as many as fit in the body"
+        because "the contract shows no limit";
+    "operations-rate": "how many operations an account can send per period"
+        => "any number; if the scenario sets a limit, a request above it is not executed and gets HTTP 429 with \
+            `Retry-After`"
+        because "the contract shows no limit" changed by "limits";
+    "no-endpoint": "a path that is not an endpoint, with any number of leading slashes"
         => "HTTP 404 and a JSON error"
-        because "it is outside the contract, and a wrong address should show";
-    "get": "a request that is no POST"
+        because "it is outside the contract, and a wrong path must be noticeable";
+    "get": "a request that is not a POST"
         => "HTTP 200 and a top-level error"
         because "the contract says 200 in every case";
-    "idle-connections": "how long a connection may be silent"
+    "idle-connections": "the idle timeout of a connection"
         => "30 seconds"
-        because "half-open connections would pile up otherwise";
-    "accounts": "how many accounts there are"
-        => "one, opened by the sandbox's key; messages, money, names and templates are an account's own"
-        because "the contract knows one key at a time" changed by "accounts[].key";
+        because "without a timeout, half-open connections accumulate";
+    "accounts": "how many accounts exist"
+        => "one, which uses the sandbox's key; each account has its own messages, balance, names and templates"
+        because "the contract describes only one key at a time" changed by "accounts[].key";
     // Identifiers.
     "ids-repeat": "whether an `id` may be used twice"
-        => "it may; both messages are taken, and a status by that `id` tells of the later; lookups and code calls take no message's `id`"
-        because "a message sent twice has to show, and clients reuse identifiers";
+        => "yes; both messages are accepted, and `status` for that `id` reports the later one; lookups and \
+            verification calls do not replace a message's `id`"
+        because "a message that is sent twice must be visible, and clients reuse identifiers";
     "id-missing": "an operation without `id`"
-        => "it is served; where an `id` is told, the gateway's `msg_id` stands for it"
-        because "clients leave it out and still read `id` from the answer";
-    "id-form": "the form of an `id` in answers"
-        => "as it was sent in results, a string in status records; `7`, `\"7\"` and `\"007\"` are one identifier"
-        because "clients send strings with leading zeros and ask with numbers";
-    "msg-id": "the form of `msg_id`"
-        => "numbers that follow one another from 700000001"
-        because "known clients read a number, and tests want the same each time";
-    "request-id": "the form of `request_id`"
-        => "`sandbox-` and ten digits that count up"
+        => "it is accepted; responses contain the gateway's `msg_id` instead of the `id`"
+        because "clients omit it, but still read `id` from the response";
+    "id-form": "the format of an `id` in responses"
+        => "unchanged in results, a string in status records; `7`, `\"7\"` and `\"007\"` are the same identifier"
+        because "clients send strings with leading zeros, but ask with numbers";
+    "msg-id": "the format of `msg_id`"
+        => "consecutive numbers from 700000001"
+        because "known clients read a number, and tests need reproducible values";
+    "request-id": "the format of `request_id`"
+        => "`sandbox-` and a ten-digit counter"
         because "the contract says only that it is a string";
     // Fields.
     "phone": "which numbers are valid"
-        => "5 to 15 digits, the first not 0, as a number (`380501112233.0` is one) or in a string; a plus sign is not"
-        because "contract 4.3 shows digits only; no plan of numbers is shown";
-    "phones-joined": "several numbers in one `phone`, joined by commas"
-        => "one message for each; the result tells the first `msg_id` and all parts; one bad number, or more than 1000, refuses all; a comma behind the last does not; not for `hlr` and `call/otp`"
-        because "clients send it, and the answer has one item per operation";
+        => "5 to 15 digits that do not start with 0, as a number (also `380501112233.0`) or in a string; a plus \
+            sign is not valid"
+        because "contract 4.3 shows only digits, and no numbering plan";
+    "phones-joined": "several numbers in one `phone`, separated by commas"
+        => "one message for each; the result has the first `msg_id` and the sum of parts; if one number is \
+            invalid, or if there are more than 1000, all of them are rejected; a trailing comma is allowed; does \
+            not apply to `hlr` and `call/otp`"
+        because "clients send it, and the response has one entry per operation";
     "sms-fields": "the fields of `sms`"
         => "`sms_signature` and `sms_message` required; `sms_lifetime` (3600 to 259200 s), `short_link`, `hook` optional"
         because "the platform's public documentation";
-    "viber-fields": "the values of `viber_type` and what each requires"
+    "viber-fields": "the values of `viber_type` and the required fields of each"
         => "text: message; image: image; text+link: message, button, link; text+image+link: all four; carousel: 2 to 5 cards with image, url and button"
         because "the platform's public documentation";
     "viber-in-rcs-viber-sms": "which Viber fields `rcs+viber+sms` requires"
         => "the same as `viber` alone"
-        because "the message that falls back to Viber is an ordinary one";
+        because "the message that falls back to Viber is an ordinary Viber message";
     "viber-lifetime": "the range of `viber_lifetime`"
         => "60 to 172800 s"
         because "the platform's public documentation";
@@ -76,24 +81,25 @@ pub(super) const ROWS: &[Assumption] = rows! {
         => "`message`, a code of 4 to 8 digits; optional `telegram_lifetime` from 60 s, `hook`"
         because "the platform's public documentation";
     "voice-fields": "the fields of `voice` and of the `voice` stage"
-        => "`message` (optional in a stage), `dtmf`, and `gender`, `language`, `name` beside it or in an object `voice`; any language and name"
-        because "the contract shows one form and the platform the other";
-    "pipeline-stages": "what the stages of a pipeline require where the contract says nothing"
-        => "rcs: signature and message; viber: any `type`; whatsapp: nothing, not even its object; objects of channels that are not listed are ignored"
-        because "contract 4.3 leaves WhatsApp unchecked; the rest is the least that makes a message";
+        => "`message` (optional in a stage), `dtmf`, and `gender`, `language`, `name` at the same level or in an object `voice`; any language and name"
+        because "the contract shows one format, and the platform's documentation shows the other";
+    "pipeline-stages": "the required fields of pipeline stages that the contract does not define"
+        => "rcs: signature and message; viber: any `type`; whatsapp: nothing, not even its object; objects for \
+            channels that are not listed are ignored"
+        because "contract 4.3 leaves WhatsApp unchecked; the rest is the minimum for a message";
     "sender-names": "which sender names are accepted"
-        => "for SMS 3 to 11 Latin letters, digits, dots, dashes, underscores or spaces with at least one letter; any text for Viber and RCS; and with a list of senders only those on it that are `Checked`"
-        because "the rule of operators; WhatsApp is not checked (contract 4.3)" changed by "accounts[].senders";
-    "addresses": "what counts as an address in images, links and hooks"
-        => "http or https with a host"
-        because "the contract says URL and nothing more";
-    "text-limits": "how long texts and captions may be"
-        => "any length"
+        => "for SMS 3 to 11 Latin letters, digits, dots, dashes, underscores or spaces with at least one letter; any text for Viber and RCS; with a list of senders, only names on it that are `Checked`"
+        because "mobile operators have this rule; WhatsApp is not checked (contract 4.3)" changed by "accounts[].senders";
+    "addresses": "valid addresses in images, links and hooks"
+        => "http or https with a host name"
+        because "the contract says only that it is a URL";
+    "text-limits": "the length limit for message texts and captions"
+        => "none"
         because "the contract shows no limit";
-    "field-errors": "the error of a field that is missing or wrong"
-        => "`Please enter <field>` or `Error in <field>`, in the item"
-        because "in the manner of the few texts that are shown";
-    "extra-properties": "properties that the contract does not name"
+    "field-errors": "the error for a missing or invalid field"
+        => "`Please enter <field>` or `Error in <field>`, as an error of the operation"
+        because "in the style of the few error messages in the contract";
+    "extra-properties": "properties that are not in the contract"
         => "ignored"
         because "contract 2.1 allows them";
 };

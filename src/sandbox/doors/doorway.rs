@@ -94,7 +94,7 @@ impl Doorway {
         match socket.and_then(|socket| socket.listen(BACKLOG)) {
             Ok(listener) => self.state = State::Listening(listener),
             Err(error) => {
-                tracing::warn!("the sandbox cannot listen on `{}` again yet: {error}", self.address);
+                tracing::warn!("the sandbox cannot listen on `{}` again yet, but keeps trying: {error}", self.address);
                 *until = Instant::now() + AGAIN;
             }
         }

@@ -69,7 +69,7 @@ impl Resolve for Names {
     fn resolve(&self, name: Name) -> Resolving {
         let names = self.clone();
         Box::pin(async move {
-            let meant = names.loopback(name.as_str()).await.ok_or("it is not on this machine")?;
+            let meant = names.loopback(name.as_str()).await.ok_or("the host name does not belong to this machine")?;
             Ok(Box::new(std::iter::once(SocketAddr::new(meant, 0))) as Addrs)
         })
     }

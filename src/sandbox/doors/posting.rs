@@ -132,23 +132,27 @@ impl Courier {
     fn warn_once(&self, reason: &str) {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.len() < MOST_WARNINGS && warned.insert(reason.to_owned()) {
-            tracing::warn!("a webhook is not sent, and no other for this reason will be: {reason}");
+            tracing::warn!(
+                "could not send a webhook ({reason}); further webhooks that fail for this reason are not logged"
+            );
         }
     }
 
     /// Who is posted to, if webhooks may go there.
     async fn receiver(&self, url: &str) -> Result<Receiver, String> {
-        let url = Url::parse(url).map_err(|error| format!("not an address that can be posted to: {error}"))?;
+        let url = Url::parse(url).map_err(|error| format!("not a valid URL: {error}"))?;
         let host = url.host_str().unwrap_or_default().to_owned();
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("`{}` is not http or https", url.scheme()));
+            return Err(format!("`{}` is neither http nor https", url.scheme()));
         }
         if self.hooks == Hooks::Anywhere {
             return Ok(Receiver { url, at: None });
         }
         match self.names.loopback(&host).await {
             Some(at) => Ok(Receiver { url, at: Some(at) }),
-            None => Err(format!("`{host}` is not on this machine; elsewhere webhooks go with `--any-hook` only")),
+            None => {
+                Err(format!("`{host}` is not on this machine; use `--any-hook` to send webhooks to other machines"))
+            }
         }
     }
 }
@@ -186,7 +190,7 @@ fn as_written(url: &Url, at: Option<IpAddr>, written: &str) -> Option<(Uri, Head
 fn failed(error: &dyn Error, connecting: bool) -> String {
     let innermost = std::iter::successors(error.source(), |cause| (*cause).source()).last();
     let cause = innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
-    let what = if connecting { "no connection" } else { "the connection broke" };
+    let what = if connecting { "no connection" } else { "the connection was interrupted" };
     format!("{what}: {cause}")
 }
 

@@ -84,8 +84,8 @@ impl Sandbox {
             None => timeouts,
         };
         if !Keys::of(&scenario, &key).differ() {
-            let same = "an account of the scenario has the key that opens the account without one; \
-                        give it another `key`, or start the sandbox with another `--key`";
+            let same = "an account in the scenario has the same key as the sandbox; give the account a different \
+                `key`, or start the sandbox with a different `--key`";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, same));
         }
         let sink = Sink::open(&journal)?;
@@ -169,7 +169,7 @@ impl Sandbox {
         // A send that fails means that it has stopped already.
         let _ = self.stop.send(());
         if let Err(error) = self.serving.await {
-            tracing::error!("the sandbox ended by itself: {error}");
+            tracing::error!("the sandbox ended unexpectedly: {error}");
         }
     }
 }
@@ -310,7 +310,8 @@ mod tests {
         let sandbox = Sandbox::start_with(Settings::default(), short).await.expect("a sandbox");
         let half_body =
             "POST /v1/json HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
-        for (sent, answer) in [("", ""), ("POST /v1/json HTTP/1.1\r\nHos", ""), (half_body, "did not arrive in time")] {
+        for (sent, answer) in [("", ""), ("POST /v1/json HTTP/1.1\r\nHos", ""), (half_body, "was not received in time")]
+        {
             let mut stream = TcpStream::connect(sandbox.address).await.expect("a connection");
             stream.write_all(sent.as_bytes()).await.expect("sent");
             let mut heard = String::new();
@@ -357,7 +358,7 @@ mod tests {
         ];
         let scenario = Arc::new(Scenario { accounts, ..Scenario::default() });
         let error = Sandbox::start(Settings { scenario, ..Settings::default() }).await.err().expect("refused");
-        assert!(error.to_string().contains("another `key`"), "{error}");
+        assert!(error.to_string().contains("different `key`"), "{error}");
     }
 
     #[tokio::test]

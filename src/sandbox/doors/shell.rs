@@ -62,7 +62,7 @@ async fn serve(
     request: HttpRequest,
 ) -> Response {
     let Some(endpoint) = endpoint(request.uri().path()) else {
-        let told = Answer::refused("No such endpoint; there are /api/json.php and /v1/json");
+        let told = Answer::refused("No such endpoint; use /api/json.php or /v1/json");
         return json(StatusCode::NOT_FOUND, &told).map(Body::from);
     };
     let refused = |error: &'static str| json(StatusCode::OK, &Answer::refused(error)).map(Body::from);
@@ -75,13 +75,13 @@ async fn serve(
     let body = match &arrived {
         Arrival::Whole(body) => Some(body.as_slice()),
         Arrival::TooLarge => None,
-        Arrival::TooLate => return refused("The request did not arrive in time"),
+        Arrival::TooLate => return refused("The request was not received in time"),
     };
     match shell.live.execute(endpoint, remote, Request { content_type, body }).await {
         Some(reaction) => shell.give(reaction).await,
         // Not the contract's status 200: whether it was executed is unknown, and the client has to see that.
         None => {
-            let broken = Answer::refused("The journal of the sandbox cannot be written");
+            let broken = Answer::refused("The sandbox cannot write its journal");
             json(StatusCode::INTERNAL_SERVER_ERROR, &broken).map(Body::from)
         }
     }

@@ -134,8 +134,9 @@ fn change(usual: &Behaviour, channel: Option<Channel>, section: Section<'_>, rep
     if let Some((text, span)) = digit
         && !matches!(text.as_bytes(), [b'0'..=b'9' | b'*' | b'#'])
     {
-        let finding = Finding::new(&rules::WRONG_TYPE, format!("`digit` is `{text}`, but must be one key of a phone"));
-        report.at(span, finding.help("write one of 0 to 9, `*` or `#`"));
+        let finding =
+            Finding::new(&rules::WRONG_TYPE, format!("`digit` is `{text}`, but must be one key on a phone keypad"));
+        report.at(span, finding.help("write a digit, `*` or `#`"));
     }
     if let Some(channel) = channel {
         refuse_unknown(channel, section, report);
@@ -165,7 +166,7 @@ fn refuse_unknown(channel: Channel, section: Section<'_>, report: &mut Report) {
     };
     for key in BEHAVIOUR.iter().filter(|key| !known(key.name)) {
         if let Some(entry) = section.entry(key.name) {
-            let finding = Finding::new(&rules::NOT_KNOWN, format!("`{channel}` does not know `{}`", key.name));
+            let finding = Finding::new(&rules::NOT_KNOWN, format!("`{channel}` does not support `{}`", key.name));
             report.at(&entry.key_span, finding.help("remove it"));
         }
     }

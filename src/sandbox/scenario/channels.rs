@@ -24,17 +24,21 @@ pub(super) struct Play {
 /// How a channel is played.
 pub(super) const fn play(channel: Channel) -> Play {
     match channel {
-        Channel::Sms => plain("0.80", "A part of an SMS.", "{ delivered: 97% }", "SMS."),
-        Channel::Viber => read("0.50", "A Viber message.", "{ delivered: 60%, read: 80% }", "Viber."),
+        Channel::Sms => plain("0.80", "The price of one part of an SMS.", "{ delivered: 97% }", "SMS."),
+        Channel::Viber => read("0.50", "The price of a Viber message.", "{ delivered: 60%, read: 80% }", "Viber."),
         Channel::Rcs => read("0.60", "An RCS message.", "{ delivered: 40% }", "RCS."),
-        Channel::Telegram => read("0.45", "A code by Telegram.", "{ delivered: 70% }", "Telegram."),
+        Channel::Telegram => {
+            read("0.45", "The price of a one-time code sent through Telegram.", "{ delivered: 70% }", "Telegram.")
+        }
         Channel::Voice => {
-            let play = plain("1.20", "A spoken message.", "{ delivered: 80%, digit: 1 }", "Voice.");
+            let play = plain("1.20", "The price of a spoken message.", "{ delivered: 80%, digit: 1 }", "Voice.");
             Play { is_spoken: true, ..play }
         }
-        Channel::Whatsapp => read("1.50", "A WhatsApp message.", "{ delivered: 60% }", "WhatsApp."),
-        Channel::Hlr => plain("0.05", "A lookup of a number.", "{ delivered: 95% }", "Lookups."),
-        Channel::CallOtp => plain("0.25", "A call with a code.", "{ delivered: 95% }", "Calls with a code."),
+        Channel::Whatsapp => read("1.50", "The price of a WhatsApp message.", "{ delivered: 60% }", "WhatsApp."),
+        Channel::Hlr => plain("0.05", "The price of a lookup.", "{ delivered: 95% }", "Lookups."),
+        Channel::CallOtp => {
+            plain("0.25", "The price of a verification call.", "{ delivered: 95% }", "Verification calls.")
+        }
     }
 }
 

@@ -102,8 +102,7 @@ const BESIDE: [(&str, &str, &str); 4] = [
 ];
 
 /// The conditions that nobody can ask for before a connection is made, in words.
-const UNKNOWN_AT_THE_DOOR: [(&str, &str); 2] =
-    [("suffix", "whose number comes"), ("endpoint", "which endpoint is asked")];
+const UNKNOWN_AT_THE_DOOR: [(&str, &str); 2] = [("suffix", "the recipient's number"), ("endpoint", "the endpoint")];
 
 /// The faults of a scenario.
 pub(super) fn faults(items: &[Node], report: &mut Report) -> Vec<Fault> {
@@ -115,18 +114,18 @@ fn fault(item: &Node, report: &mut Report) -> Option<Fault> {
     let said: Vec<&str> = EFFECTS.into_iter().filter(|key| section.has(key)).collect();
     let [one] = said.as_slice() else {
         let message = match said.as_slice() {
-            [] => "this fault does not say what goes wrong".to_owned(),
-            many => format!("this fault says {} things that go wrong", many.len()),
+            [] => "this fault has no effect".to_owned(),
+            many => format!("this fault has {} effects, but must have one", many.len()),
         };
         let finding = Finding::new(&rules::FAULT_EFFECT, message);
-        report.at(&item.span, finding.help(format!("give it one of {}", crate::finding::list(EFFECTS))));
+        report.at(&item.span, finding.help(format!("use exactly one of {}", crate::finding::list(EFFECTS))));
         return None;
     };
     for (key, effect, word) in BESIDE {
         let fits = *one == effect && (word.is_empty() || section.text(effect) == Some(word));
         if let Some(entry) = section.entry(key).filter(|_| !fits) {
             let needs = if word.is_empty() { format!("`{effect}`") } else { format!("`{effect}: {word}`") };
-            let finding = Finding::new(&rules::FAULT_EFFECT, format!("`{key}` belongs to {needs}"));
+            let finding = Finding::new(&rules::FAULT_EFFECT, format!("`{key}` needs {needs}"));
             report.at(&entry.key_span, finding.help("remove it"));
         }
     }
@@ -134,9 +133,9 @@ fn fault(item: &Node, report: &mut Report) -> Option<Fault> {
     let when = when(condition, report);
     for (key, unknown) in UNKNOWN_AT_THE_DOOR {
         if let Some(entry) = condition.entry(key).filter(|_| *one == "connection") {
-            let message = format!("{unknown} is not known before the connection is made");
+            let message = format!("{unknown} is not known before the connection is established");
             let finding = Finding::new(&rules::FAULT_EFFECT, message);
-            report.at(&entry.key_span, finding.help("use `envelope` or `share` for `connection`"));
+            report.at(&entry.key_span, finding.help("use `envelope` or `share` as the condition for `connection`"));
         }
     }
     Some(Fault { when, effect: effect(section, one)? })
@@ -174,14 +173,15 @@ pub(super) fn when(section: Section<'_>, report: &mut Report) -> When {
     if let Some((text, span)) = section.typed("suffix").filter(|(text, _)| !digits(text)) {
         let finding =
             Finding::new(&rules::WRONG_TYPE, format!("`suffix` is `{text}`, but must be the last digits of a number"));
-        report.at(span, finding.help("write it like `suffix: \"07\"`"));
+        report.at(span, finding.help("write, for example, `suffix: \"07\"`"));
     }
     let envelope = section.typed("envelope").and_then(|(text, span)| {
         let envelopes = envelopes(text);
         if envelopes.is_none() {
             let finding =
                 Finding::new(&rules::WRONG_TYPE, format!("`envelope` is `{text}`, but must be a number or a range"));
-            report.at(span, finding.help("write it like `envelope: 3` or `envelope: 3-5`; the first is 1"));
+            report
+                .at(span, finding.help("write, for example, `envelope: 3` or `envelope: 3-5`; the first request is 1"));
         }
         envelopes
     });

@@ -29,7 +29,7 @@ pub fn load_scenario(path: &Path) -> LoadedFile<Scenario> {
 /// The JSON Schema (draft 2020-12) of a scenario file.
 #[must_use]
 pub fn schema() -> serde_json::Value {
-    let mut schema = document::schema_of("A scenario of the sandbox", SCENARIO);
+    let mut schema = document::schema_of("A sandbox scenario", SCENARIO);
     // Every key is optional, so that an empty file is the usual scenario.
     schema["type"] = serde_json::json!(["object", "null"]);
     schema
@@ -109,10 +109,10 @@ fn accounts(root: Section<'_>, report: &mut Report) -> Vec<AccountSettings> {
         if accounts.iter().any(|other| other.key == account.key) {
             let message = match account.key {
                 Some(_) => "two accounts have this key",
-                None => "two accounts have no key of their own",
+                None => "two accounts have no key",
             };
             let span = section.typed("key").map_or(&node.span, |(_, span)| span);
-            report.at(span, Finding::new(&rules::ACCOUNT_KEY, message).help("give each account another `key`"));
+            report.at(span, Finding::new(&rules::ACCOUNT_KEY, message).help("give each account a different `key`"));
         }
         accounts.push(account);
     }
@@ -152,13 +152,13 @@ fn against_notify(address: &str) -> Option<Finding> {
     let url = reqwest::Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     match url.as_ref().and_then(reqwest::Url::host_str) {
         None => {
-            let finding = Finding::new(&rules::ADDRESS, format!("`{address}` is not a web address"));
-            Some(finding.help("write it like `http://127.0.0.1:9000/status`"))
+            let finding = Finding::new(&rules::ADDRESS, format!("`{address}` is not a URL"));
+            Some(finding.help("write, for example, `http://127.0.0.1:9000/status`"))
         }
         Some(host) if is_loopback(host) => None,
         Some(host) => {
             let finding = Finding::new(&rules::NOTIFY_ELSEWHERE, format!("`{host}` is not this machine"));
-            Some(finding.help("statuses go there only from `campaign sandbox --any-hook`"))
+            Some(finding.help("use `campaign sandbox --any-hook` to send webhooks to other machines"))
         }
     }
 }
@@ -172,7 +172,7 @@ fn senders(section: Section<'_>, report: &mut Report) -> Option<Vec<(String, Sen
             "New" => SenderStatus::New,
             other => {
                 let finding =
-                    Finding::new(&rules::UNKNOWN_VALUE, format!("`{other}` is not the status of a sender name"));
+                    Finding::new(&rules::UNKNOWN_VALUE, format!("`{other}` is not a valid status for a sender name"));
                 report.at(&entry.value.span, finding.help("write `Checked` or `New`"));
                 continue;
             }

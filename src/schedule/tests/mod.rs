@@ -22,8 +22,7 @@ use crate::gateway::{BoxFuture, JsonApi};
 use crate::ledger::memory::{Contents, MemoryLedger};
 use crate::ledger::{ArmedSchedule, Heed, Ledger, LeftOut, NewRun, State};
 use crate::runs::{
-    Adapters, Arming, Consent, Error, Outcome, Profiles, Proposal, Refusal, RunPhase, ScheduleRefusal, SkipRecord,
-    occurrence_key,
+    Adapters, Arming, Consent, Error, Outcome, Profiles, Proposal, Refusal, RunPhase, ScheduleRefusal, occurrence_key,
 };
 
 thread_local! {
@@ -91,7 +90,6 @@ impl House {
             adapters: self.adapters.clone(),
             starter,
             observer: Arc::new(move |event| told.lock().expect("no panic").push(words(&event))),
-            explain: Arc::new(|error| SkipRecord::new(&format!("{error:?}"), &[])),
             within: Vec::new(),
             refresh: Duration::from_secs(10 * 86_400),
         }

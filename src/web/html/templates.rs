@@ -62,7 +62,7 @@ pub enum Form {
 
 /// A template could not be filled, which is a bug.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("the page `{template}` cannot be made: {reason}")]
+#[error("cannot render the page `{template}`: {reason}")]
 pub struct TemplateError {
     template: String,
     reason: String,

@@ -93,7 +93,7 @@ async fn findings(look: &Look, file: &FilePath) -> (Vec<Finding>, bool) {
     match checked(look, file, None).await {
         Some(Ok((_, checked))) => (checked.findings, false),
         Some(Err(Error::Findings(findings) | Error::UnknownGateway { findings, .. })) => (findings, false),
-        Some(Err(error)) => (vec![Finding::new(&rules::CHECK, (look.pages.explain)(error))], false),
+        Some(Err(error)) => (vec![Finding::new(&rules::CHECK, error.to_string())], false),
         None => (Vec::new(), true),
     }
 }
@@ -118,9 +118,8 @@ pub(super) async fn checked(
         };
         let inputs = Arc::new(blocking(load).await??);
         let files = OwnFiles { state: &adapters.state, profiles: &adapters.profiles };
-        let explain = |error| (look.pages.explain)(error);
         let heard = (&adapters.observer, now);
-        let checked = check_campaign(&inputs, Some(adapters.ledger.as_ref()), files, heard, explain).await?;
+        let checked = check_campaign(&inputs, Some(adapters.ledger.as_ref()), files, heard).await?;
         Ok((inputs, checked))
     };
     tokio::time::timeout(PATIENCE, looking).await.ok()

@@ -1,7 +1,6 @@
 //! Decisions: each by the rules of its command, under the name of the session, and kept before it is done.
 
 use std::future::Future;
-use std::sync::Arc;
 
 use axum::extract::Path;
 use axum::response::Response;
@@ -115,7 +114,7 @@ pub(super) async fn suppress(Order(Told { look, fields }): Order) -> Response {
         let (ledger, now) = (look.pages.adapters.ledger.clone(), look.pages.now());
         let suppress = async move { runs::suppress(ledger.as_ref(), phone, &terms, now).await };
         let nothing_to_do = |(_, additions): &(OptOut, Additions)| {
-            (additions.added == 0).then_some("the number is on the list already")
+            (additions.added == 0).then_some("the number is already on the list")
         };
         let (_, additions) = carry_out(&look, order, suppress, nothing_to_do).await?;
         look.pages.opt_outs.changed().await;
@@ -139,9 +138,9 @@ async fn carry_out<T: Send + 'static>(
     work: impl Future<Output = Result<T, runs::Error>> + Send + 'static,
     nothing_to_do: impl Fn(&T) -> Option<&'static str> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let (orders, explain) = (look.pages.orders.clone(), Arc::clone(&look.pages.explain));
+    let orders = look.pages.orders.clone();
     let carried_out = look.pages.work.spawn(async move {
-        tracing::info!("{} orders by a page: {} {}", order.by, order.order, order.of);
+        tracing::info!("{} requested on the dashboard: {} {}", order.by, order.order, order.of);
         keep(&orders, order.clone()).await?;
         let (done, ended) = match work.await {
             Ok(done) => {
@@ -151,17 +150,17 @@ async fn carry_out<T: Send + 'static>(
             }
             Err(error) => {
                 let outcome = if is_failure(&error) { OrderOutcome::Failed } else { OrderOutcome::Refused };
-                let (refusal, reason) = Refusal::with_reason(error, explain.as_ref());
+                let (refusal, reason) = Refusal::with_reason(error);
                 (Err(refusal), order.ended(outcome, Some(&reason)))
             }
         };
         if let Err(Refusal::Failed(why)) = keep(&orders, ended).await {
-            tracing::warn!("cannot record the outcome of an order: {why}");
+            tracing::warn!("cannot record the outcome of an action: {why}");
         }
         done
     });
     let carried_out = carried_out.await;
-    carried_out.map_err(|error| Refusal::Failed(format!("an order ended early; this is a bug: {error}")))?
+    carried_out.map_err(|error| Refusal::Failed(format!("an action ended early; this is a bug: {error}")))?
 }
 
 /// Whether the ledger failed, so that the order might be done.

@@ -37,10 +37,10 @@ pub(super) async fn enter(
         Ok(Some(entered)) => entered,
         Ok(None) => return stranger(language),
         Err(refusal) => {
-            return closed(language, &format!("{refusal:?}"));
+            return closed(language, &refusal.to_string());
         }
     };
-    tracing::info!("{} comes in to the pages", visitor.name);
+    tracing::info!("{} signed in to the dashboard", visitor.name);
     let page = render(language, Form::Served, "pages/entered.html", &json!({ "name": visitor.name }));
     let Ok(page) = page else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     with_cookie(&pages, Html(page).into_response(), &session, SESSION.as_secs())

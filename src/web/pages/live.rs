@@ -126,7 +126,7 @@ impl Open {
             }
         };
         let made = parts(&self.look, &reading)
-            .map_err(|refusal| tracing::warn!("a part of a page cannot be made: {refusal:?}"))
+            .map_err(|refusal| tracing::warn!("cannot render a part of a page: {refusal}"))
             .ok()?;
         let id = id(&made);
         if id == self.id {

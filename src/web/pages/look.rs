@@ -86,7 +86,7 @@ impl FromRequestParts<Arc<Pages>> for Look {
             }),
             Ok(None) if parts.method == Method::GET || parts.method == Method::HEAD => Err(stranger(language)),
             Ok(None) => Err(StatusCode::FORBIDDEN.into_response()),
-            Err(refusal) => Err(refused_to_anybody(pages, language, refusal)),
+            Err(refusal) => Err(refused_to_anybody(refusal)),
         }
     }
 }
@@ -119,7 +119,7 @@ impl Pages {
     async fn prove_open(&self) -> Result<(), String> {
         let visitors = self.visitors.clone();
         let proven = blocking(move || visitors.prove_readable()).await;
-        proven.map_err(|error| format!("{error:?}"))?.map_err(|error| error.to_string())
+        proven.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -146,15 +146,14 @@ pub(super) fn stranger(language: Language) -> Response {
 
 /// What everybody sees while the file of those who may look cannot be read. It tells strangers no path of this machine.
 pub(super) fn closed(language: Language, why: &str) -> Response {
-    tracing::error!("the pages are closed: cannot read the dashboard sign-ins: {why}");
+    tracing::error!("the dashboard is closed: cannot read the dashboard sign-ins: {why}");
     let page = render(language, Form::Served, "pages/closed.html", &serde_json::json!({}));
     (StatusCode::SERVICE_UNAVAILABLE, page.map(Html).map_err(|error| error.to_string())).into_response()
 }
 
 /// A refusal that needs no session to be told.
-fn refused_to_anybody(pages: &Pages, language: Language, refusal: Refusal) -> Response {
-    let status = refusal.message(Words::of(language), pages.explain.as_ref()).status;
-    status.into_response()
+fn refused_to_anybody(refusal: Refusal) -> Response {
+    refusal.message(Words::of(Language::English)).status.into_response()
 }
 
 impl Look {
@@ -242,7 +241,7 @@ impl Look {
     fn refused(&self, heading: &str, refusal: Refusal) -> Response {
         let nothing = matches!(refusal, Refusal::Unknown);
         let heading = if nothing { self.words().say("pages.nothing-here") } else { heading };
-        let Message { status, told, english } = refusal.message(self.words(), self.pages.explain.as_ref());
+        let Message { status, told, english } = refusal.message(self.words());
         match self.page("pages/refused.html", &RefusalView { heading, told, english }) {
             Ok(page) => (status, Html(page)).into_response(),
             Err(_) => status.into_response(),

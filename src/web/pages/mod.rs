@@ -48,7 +48,7 @@ use self::orders::Orders;
 use self::run_zones::RunZones;
 use self::watched::Watched;
 use super::Views;
-use crate::runs::{Adapters, Error};
+use crate::runs::Adapters;
 
 /// The most pages that are live at once; others are reloaded.
 const LIVE: usize = 128;
@@ -63,8 +63,6 @@ pub struct Pages {
     indexes: Indexes,
     zones: RunZones,
     opt_outs: OptOutView,
-    /// Finds the words for why something was refused.
-    explain: Explain,
     /// The origin by which the door is reached through a proxy.
     published: Option<String>,
     /// How many pages may be live besides those that are.
@@ -76,13 +74,10 @@ pub struct Pages {
     closing: watch::Sender<bool>,
 }
 
-/// Finds the words for why something was refused.
-pub type Explain = Arc<dyn Fn(Error) -> String + Send + Sync>;
-
 impl Pages {
     /// Pages over what a server has; `published` is the origin by which it is reached through a proxy.
     #[must_use]
-    pub fn new(adapters: Adapters, views: Arc<Views>, explain: Explain, published: Option<String>) -> Arc<Self> {
+    pub fn new(adapters: Adapters, views: Arc<Views>, published: Option<String>) -> Arc<Self> {
         Arc::new(Self {
             visitors: Visitors::of(&adapters.state),
             orders: Orders::of(&adapters.state),
@@ -96,7 +91,6 @@ impl Pages {
             closing: watch::Sender::new(false),
             adapters,
             views,
-            explain,
             published,
         })
     }

@@ -1,12 +1,13 @@
 //! Why somebody gets no page, or what they ordered was not done.
 
+use std::fmt;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
 
 use crate::ledger::LedgerError;
 use crate::report::ResultsError;
-use crate::runs::Error;
+use crate::runs::{DecisionRefusal, Error};
 use crate::web::html::TemplateError;
 use crate::web::words::{Language, Words};
 
@@ -25,8 +26,6 @@ pub(super) enum Refusal {
     Wrong(Wrong),
     /// What `runs` refused.
     Refused(Box<Error>),
-    /// The same in English words.
-    Explained(String),
     /// A page could not be made, or a file of ours not be read or written.
     Failed(String),
 }
@@ -58,18 +57,13 @@ pub(super) struct Message {
 
 impl Refusal {
     /// The refusal of an error, and its reason in English.
-    pub(super) fn with_reason(error: Error, explain: &(dyn Fn(Error) -> String + Send + Sync)) -> (Self, String) {
-        match known(Words::of(Language::English), &error) {
-            Some(reason) => (error.into(), reason),
-            None => {
-                let reason = explain(error);
-                (Self::Explained(reason.clone()), reason)
-            }
-        }
+    pub(super) fn with_reason(error: Error) -> (Self, String) {
+        let reason = known(Words::of(Language::English), &error).unwrap_or_else(|| error.to_string());
+        (error.into(), reason)
     }
 
     /// What it tells.
-    pub(super) fn message(self, words: &Words, explain: &(dyn Fn(Error) -> String + Send + Sync)) -> Message {
+    pub(super) fn message(self, words: &Words) -> Message {
         let said = |status, told: &str| Message { status, told: Some(told.to_owned()), english: None };
         match self {
             Self::Unknown => said(StatusCode::NOT_FOUND, words.say("pages.unknown")),
@@ -84,12 +78,11 @@ impl Refusal {
             Self::Wrong(Wrong::Phone) => said(StatusCode::UNPROCESSABLE_ENTITY, words.say("pages.wrong-phone")),
             Self::Refused(error) => {
                 let told = known(words, &error);
-                let english = told.is_none().then(|| explain(*error));
+                let english = told.is_none().then(|| error.to_string());
                 Message { status: StatusCode::CONFLICT, told, english }
             }
-            Self::Explained(english) => Message { status: StatusCode::CONFLICT, told: None, english: Some(english) },
             Self::Failed(why) => {
-                tracing::warn!("a page cannot be made: {why}");
+                tracing::warn!("cannot render a page: {why}");
                 said(StatusCode::INTERNAL_SERVER_ERROR, words.say("pages.failed"))
             }
         }
@@ -100,9 +93,26 @@ impl Refusal {
 fn known(words: &Words, error: &Error) -> Option<String> {
     match error {
         Error::BusyRun { .. } => Some(words.say("pages.busy").to_owned()),
-        Error::NothingToDecide { .. } => Some(words.say("pages.nothing-to-decide").to_owned()),
-        Error::DuplicatesNotAccepted { rows, .. } => Some(words.count("pages.wrong-count", *rows, &[])),
+        Error::Decision(DecisionRefusal::Nothing { .. }) => Some(words.say("pages.nothing-to-decide").to_owned()),
+        Error::Decision(DecisionRefusal::DuplicatesNotAccepted { rows, .. }) => {
+            Some(words.count("pages.wrong-count", *rows, &[]))
+        }
         _ => None,
+    }
+}
+
+/// For the log, which is in English.
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("it does not exist"),
+            Self::Later => f.write_str("it takes too long"),
+            Self::NotGiven => f.write_str("the session has no permission"),
+            Self::NotOurs => f.write_str("the request comes from another site"),
+            Self::Wrong(_) => f.write_str("a field has a wrong value"),
+            Self::Refused(error) => write!(f, "{error}"),
+            Self::Failed(why) => f.write_str(why),
+        }
     }
 }
 

@@ -124,7 +124,7 @@ async fn reading(
     progress: &mut Option<SendingProgress>,
 ) -> Result<Reading, LedgerError> {
     let run = ledger.runs(RunFilter::one(key)).await?.pop();
-    let run = run.ok_or_else(|| LedgerError::Unreadable("the run is gone from the ledger".to_owned()))?;
+    let run = run.ok_or_else(|| LedgerError::Unreadable("the run is no longer in the ledger".to_owned()))?;
     let standing = RunStanding::whole(ledger, run).await?;
     if standing.view.status != RunStatus::Sending {
         *progress = None;

@@ -21,7 +21,11 @@ fn workbook_with_one_endless_piece_is_refused() {
     {
         let _case = telling(format!("case: {before}{piece}"));
         let hostile = sheet(before, piece, 400, after);
-        is_refused("list.ods", &hostile, &["`content.xml` has a text, tag or comment of more than 1 MiB", "as CSV"]);
+        is_refused(
+            "list.ods",
+            &hostile,
+            &["`content.xml` contains a text value, tag or comment that is larger than 1 MiB", "as CSV"],
+        );
     }
 }
 
@@ -38,13 +42,10 @@ fn workbook_with_too_many_things_is_refused() {
     for (hostile, words) in [
         (sheet(CELL, "xxxx<text:s/>", 4, END), "row 1 has more than 1 MiB of text"),
         (sheet(CELL, "<text:span>", 4, END), "too deep"),
-        (sheet(ROW, "<table:table-cell/>", 4, END_OF_ROW), "a row of more than 16384 cells"),
+        (sheet(ROW, "<table:table-cell/>", 4, END_OF_ROW), "a row has more than 16384 cells"),
         (sheet("", &tables, 300, ""), "its sheets need too much memory"),
         (sheet("", &style(1), 300, ""), "its styles need too much memory"),
-        (
-            sheet(&format!("{ROW}<table:table-cell {far}</table:table-cell>"), " ", 1, END_OF_ROW),
-            "outside of every sheet",
-        ),
+        (sheet(&format!("{ROW}<table:table-cell {far}</table:table-cell>"), " ", 1, END_OF_ROW), "outside all sheets"),
     ] {
         let _case = telling(format!("case: {words}"));
         is_refused("list.ods", &hostile, &[words]);

@@ -21,7 +21,7 @@ impl JsonApi {
     /// Why there is no good answer, and whether it is proven that nothing was done.
     pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, InquiryFailure> {
         let mut answers = self.ask_all(std::slice::from_ref(inquiry)).await?;
-        answers.pop().unwrap_or_else(|| Err(InquiryFailure::unclear("an answer without items")))
+        answers.pop().unwrap_or_else(|| Err(InquiryFailure::unclear("a response without items")))
     }
 
     /// Asks for several things of one kind in one envelope; the answers are in their order.
@@ -47,7 +47,7 @@ impl JsonApi {
     ) -> Result<(Result<A::Answer, InquiryFailure>, Result<B::Answer, InquiryFailure>), InquiryFailure> {
         let items = self.items(vec![first.operation(), second.operation()]).await?;
         let Ok([one, other]) = <[_; 2]>::try_from(items) else {
-            return Err(InquiryFailure::unclear("another number of answers than questions"));
+            return Err(InquiryFailure::unclear("a different number of results than queries"));
         };
         let words = self.words();
         Ok((read(first, one, &words), read(second, other, &words)))
@@ -73,7 +73,7 @@ fn read<I: Inquiry>(
     words: &Words<'_>,
 ) -> Result<I::Answer, InquiryFailure> {
     let payload = item?;
-    inquiry.read(payload.as_deref(), words).map_err(|what| InquiryFailure::unclear(format!("the answer {what}")))
+    inquiry.read(payload.as_deref(), words).map_err(|what| InquiryFailure::unclear(format!("the response {what}")))
 }
 
 /// Reads the end of an exchange in which `count` operations were asked: one item for each (contract 2.2).
@@ -91,7 +91,7 @@ fn read_items(
             Err(InquiryFailure { cause: FailureCause::TimedOut, ..unclear })
         }
         Exchange::Broken(why) => Err(InquiryFailure::unclear(why)),
-        Exchange::TooLong { .. } => Err(InquiryFailure::unclear("an answer over the size limit")),
+        Exchange::TooLong { .. } => Err(InquiryFailure::unclear("a response that exceeds the size limit")),
         Exchange::Answer { status: 200, body, .. } => read_body(count, body, words),
         Exchange::Answer { status, retry_after, .. } => {
             Err(InquiryFailure { undone: trust_status.contains(status), ..read_status(*status, *retry_after) })
@@ -102,10 +102,10 @@ fn read_items(
 /// Every HTTP status but 200, which is the only one that the contract knows (contract 4.1 and 7).
 fn read_status(status: u16, retry_after: Option<Duration>) -> InquiryFailure {
     match status {
-        300..=399 => InquiryFailure::unclear(format!("HTTP {status}, a redirect, which is never followed")),
+        300..=399 => InquiryFailure::unclear(format!("HTTP {status}, a redirect that campaign does not follow")),
         429 | 503 => InquiryFailure {
             cause: FailureCause::SlowDown(retry_after),
-            ..InquiryFailure::unclear(format!("HTTP {status}, a request to slow down"))
+            ..InquiryFailure::unclear(format!("HTTP {status}: the gateway asks you to slow down"))
         },
         _ => InquiryFailure::unclear(format!("HTTP {status}")),
     }
@@ -124,21 +124,21 @@ fn read_body(
             return Err(InquiryFailure::undone(FailureCause::KeyRefused, reason));
         }
         (Success::False, Some(error)) => return Err(refused(&error)),
-        (Success::False, None) => return Err(InquiryFailure::unclear("a failure without an error text")),
+        (Success::False, None) => return Err(InquiryFailure::unclear("a failure without an error message")),
         (Success::Unclear, _) => {
-            return Err(InquiryFailure::unclear("an answer whose `success` is neither true nor false"));
+            return Err(InquiryFailure::unclear("a response whose `success` is neither true nor false"));
         }
     }
     let items: Option<Vec<&RawValue>> = top.data.and_then(|data| serde_json::from_str(data.get()).ok());
     match items {
         Some(items) if items.len() == count => Ok(items.into_iter().map(|item| read_item(item, words)).collect()),
-        Some(_) => Err(InquiryFailure::unclear("another number of answers than questions")),
-        None => Err(InquiryFailure::unclear("an answer without a list of items")),
+        Some(_) => Err(InquiryFailure::unclear("a different number of results than queries")),
+        None => Err(InquiryFailure::unclear("a response without a list of items")),
     }
 }
 
 fn read_item(item: &RawValue, words: &Words<'_>) -> Result<Payload, InquiryFailure> {
-    let Some(item) = Item::read(item) else { return Err(InquiryFailure::unclear("an item that is no record")) };
+    let Some(item) = Item::read(item) else { return Err(InquiryFailure::unclear("an item that is not an object")) };
     match Success::of(item.success) {
         Success::True => Ok(present(item.data).map(ToOwned::to_owned)),
         Success::False => Err(refused(&words.text(item.error).unwrap_or_else(|| "no reason given".to_owned()))),
@@ -147,16 +147,17 @@ fn read_item(item: &RawValue, words: &Words<'_>) -> Result<Payload, InquiryFailu
 }
 
 fn refused(error: &str) -> InquiryFailure {
-    let (said, reason) = (Some(error.trim().to_owned()), format!("the gateway refused it: `{}`", error.trim()));
+    let (said, reason) =
+        (Some(error.trim().to_owned()), format!("the gateway rejected the request: `{}`", error.trim()));
     InquiryFailure { said, ..InquiryFailure::undone(FailureCause::Refused, reason) }
 }
 
 /// What a body is that is not the contract's JSON.
 fn no_json(body: &[u8]) -> &'static str {
     match body.trim_ascii_start().first() {
-        None => "an empty answer",
-        Some(b'<') => "a web page instead of an answer",
-        Some(_) => "an answer that is not the contract's JSON",
+        None => "an empty response",
+        Some(b'<') => "a web page instead of a JSON response",
+        Some(_) => "a response that is not the expected JSON",
     }
 }
 
@@ -222,7 +223,7 @@ pub(super) mod tests {
         let items = items(4, &seen(body)).unwrap();
         let refusal = items[0].as_ref().unwrap_err();
         assert_eq!((refusal.cause, refusal.undone), (FailureCause::Refused, true));
-        assert_eq!(refusal.reason, "the gateway refused it: `No route`");
+        assert_eq!(refusal.reason, "the gateway rejected the request: `No route`");
         assert_eq!(items[1].as_ref().unwrap_err().cause, FailureCause::Unclear);
         assert!(items[2].as_ref().unwrap().is_none() && items[3].as_ref().unwrap().is_some());
     }

@@ -58,7 +58,7 @@ impl Inquiry for AskBalance {
         let record: Record<'_> = record(payload)?;
         // The number's own text: a float would round it. A string is read the same way.
         let amount = record.amount.and_then(|raw| raw.get().trim_matches('"').trim().parse().ok());
-        let amount = amount.ok_or("holds no `amount` that is a number")?;
+        let amount = amount.ok_or("has no numeric `amount`")?;
         Ok(Balance { amount, currency: words.text(record.currency).unwrap_or_default() })
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 /// An inquiry without a good answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
 pub struct InquiryFailure {
     /// What kind of failure it is.
     pub cause: FailureCause,

@@ -114,7 +114,7 @@ impl Inquiry for AskStatus {
         if !self.fits(&record, words) {
             return Err("is about another message");
         }
-        let status = words.text(record.status).ok_or("tells no status")?;
+        let status = words.text(record.status).ok_or("has no status")?;
         Ok(MessageRecord {
             id: words.id(record.id),
             msg_id: words.id(record.msg_id),

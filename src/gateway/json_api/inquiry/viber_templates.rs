@@ -89,7 +89,7 @@ impl Inquiry for CreateViberTemplate {
 
     fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<ViberTemplate, &'static str> {
         let created = template(&record(payload)?, words);
-        if created.id.is_some() { Ok(created) } else { Err("tells no identifier") }
+        if created.id.is_some() { Ok(created) } else { Err("has no identifier") }
     }
 }
 

@@ -41,10 +41,10 @@ fn variants_in_a_list_are_told_with_their_names() {
     let form = "without a dash: `variants: { short: { share: 50% }, long: { share: 50% } }`";
     has_words(
         &campaign("[{ name: short, share: 50, message: Hi }, { name: long, share: 50, message: Hello }]"),
-        &[("wrong-type", form), ("unknown-key", "`message` stands under a channel such as `sms`")],
+        &[("wrong-type", form), ("unknown-key", "move `message` under a channel, such as `sms`")],
     );
     has_words(&campaign("[{ short: { share: 50% } }, { long: { share: 50% } }]"), &[("wrong-type", form)]);
-    has_words(&campaign("[{ share: 50% }, { share: 50% }]"), &[("wrong-type", "write it like `variants: { a: ")]);
+    has_words(&campaign("[{ share: 50% }, { share: 50% }]"), &[("wrong-type", "write, for example, `variants: { a: ")]);
 }
 
 #[test]
@@ -52,8 +52,7 @@ fn order_of_channels_is_one_finding_if_another_carries_all() {
     let sms = "- sms: { signature: A, message: B }\n";
     let viber = "- viber: { signature: A, message: B, image: i, button: b, link: l, lifetime: 1h }\n";
     let rcs = "- rcs: { signature: A, message: B, image: i, button: b, link: l }\n";
-    let order =
-        "`sms` before `viber` cannot carry `image`, `link`, `button` and `lifetime` | put `viber` first, then `sms`";
+    let order = "with `sms` before `viber`, the channels do not support `image`, `link`, `button` and `lifetime` | put `viber` first, then `sms`";
     has_words(&with_channels(&format!("{sms}{viber}")), &[("not-carried", order)]);
     let order = "put `rcs` first, then `viber`, then `sms`";
     let plain = "- viber: { signature: A, message: B }\n";
@@ -88,7 +87,7 @@ fn swapped_columns_are_one_finding_with_the_right_line() {
 fn misplaced_timezone_is_not_missing_as_well() {
     let sms = "- sms: { signature: Co, message: Hi }\n";
     let with = |lines: &str| with_channels(sms) + lines;
-    let place = "write `timezone` at the beginning of a line";
+    let place = "move `timezone` to the top level";
     let schedule = "schedule: { at: 2031-12-05 10:00 }\n";
     has_words(&with(&format!("delivery: {{ timezone: Europe/Kyiv }}\n{schedule}")), &[("unknown-key", place)]);
     has_words(

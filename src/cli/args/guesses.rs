@@ -1,0 +1,190 @@
+//! Suggestions for commands that do not exist but that people type.
+//!
+//! They are not aliases, because a guess must not send, cancel or erase anything.
+
+use std::ffi::OsString;
+
+use clap::Error;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::command;
+
+/// A command with what it does.
+type Suggestion = (&'static str, &'static str);
+
+/// Words that people type below a command ("" is the program itself), and the commands that do what they might want.
+const GUESSES: &[(&str, &[&str], &[Suggestion])] = &[
+    ("", &["send", "start", "launch", "exec", "execute", "go", "deliver", "blast"], &[("run", RUN)]),
+    ("", &["resume", "continue"], &[("run", RUN), ("schedule resume", "resumes a paused schedule")]),
+    ("", &["rehearse", "simulate", "dry-run", "try"], &[("run", "rehearses a campaign that has no gateway")]),
+    ("", &["pause", "halt", "abort"], &[("stop", STOP), ("schedule pause", "pauses a schedule")]),
+    ("", &["kill", "cancel"], &[("stop", STOP)]),
+    (
+        "",
+        &["delete", "remove", "rm", "erase", "clean", "prune"],
+        &[
+            ("stop --for-good", "cancels a run"),
+            ("forget", "erases a recipient"),
+            ("purge", "erases personal data from old runs"),
+            ("schedule remove", "removes a schedule"),
+        ],
+    ),
+    ("", &["list", "ls", "runs", "history", "jobs", "ps"], &[("status", STATUS), ("schedule list", "lists schedules")]),
+    ("", &["stats", "state", "progress", "info", "watch", "monitor"], &[("status", STATUS)]),
+    ("", &["log", "logs", "message", "messages"], &[("show", "shows the history of messages"), ("status", STATUS)]),
+    ("", &["validate", "verify", "lint", "analyze", "analyse"], &[("check", "finds mistakes in campaign files")]),
+    ("", &["new", "create", "scaffold", "generate"], &[("init", "creates a campaign file")]),
+    ("", &["view", "render", "open"], &[("preview", "shows messages as recipients will see them")]),
+    (
+        "",
+        &["serve-dashboard", "server", "dashboard", "web", "ui", "daemon", "webhook", "webhooks", "scheduler"],
+        &[("serve", "starts the dashboard, webhook endpoint and scheduler")],
+    ),
+    ("", &["export", "download", "csv", "output"], &[("results", "writes the results of a run")]),
+    ("", &["reports", "charts", "html"], &[("report", "writes a run as an HTML page")]),
+    ("", &["answers", "inbox"], &[("replies", "prints recipients' replies")]),
+    ("", &["conversions", "sales"], &[("outcome", "compares purchases with those of the holdout group")]),
+    ("", &["resend", "repeat", "redo"], &[("retry", "sends rejected, unsent or failed messages again")]),
+    (
+        "",
+        &["unsubscribe", "optout", "opt-out", "opt-outs", "block", "blacklist", "blocklist", "stop-list"],
+        &[("suppress add", "adds a number to the suppression list"), ("suppress import", "adds all numbers in a file")],
+    ),
+    ("", &["search", "lookup", "whois"], &[("find", "finds all messages to a phone number"), LOOKUP]),
+    (
+        "",
+        &["confirm", "accept"],
+        &[("approve", "approves a plan"), ("resolve", "records whether messages in doubt were sent")],
+    ),
+    ("", &["cron", "activate", "arm", "enable"], &[("schedule add", "activates the schedule of a campaign")]),
+    ("", &["balance", "money", "credit"], &[("gateway balance", "shows the balance of the account")]),
+    ("", &["senders"], &[("gateway senders", "shows the sender names")]),
+    ("", &["templates"], &[("gateway templates", "manages SMS templates")]),
+    ("", &["hlr"], &[LOOKUP]),
+    ("", &["otp", "code"], &[("gateway otp", "calls a phone with a one-time code")]),
+    ("", &["profile", "profiles", "account", "config", "login", "setup"], &[("gateway add", "adds a gateway profile")]),
+    ("", &["backup"], &[("ledger backup", "backs up the ledger")]),
+    ("", &["restore"], &[("ledger restore", "restores a backup of the ledger")]),
+    ("", &["migrate", "upgrade"], &[("ledger upgrade", "upgrades a shared database"), LEDGER_COPY]),
+    ("", &["mcp", "assistant", "ai"], &[("connector", "starts the MCP connector for AI assistants")]),
+    ("", &["completion"], &[("completions", "prints a completion script")]),
+    ("", &["version"], &[("--version", "prints the version")]),
+    (
+        "schedule",
+        &["create", "new", "arm", "activate", "enable", "start", "set"],
+        &[("schedule add", "activates a schedule")],
+    ),
+    ("schedule", &["delete", "rm", "cancel", "disable", "deactivate"], &[SCHEDULE_REMOVE, SCHEDULE_PAUSE]),
+    ("schedule", &["stop"], &[SCHEDULE_PAUSE, SCHEDULE_REMOVE]),
+    ("schedule", &["show", "status", "ls"], &[("schedule list", "lists the active schedules")]),
+    ("schedule", &["continue", "unpause"], &[("schedule resume", "resumes a paused schedule")]),
+    (
+        "suppress",
+        &["delete", "rm", "unsuppress", "allow", "undo"],
+        &[("suppress remove", "removes a number from the list")],
+    ),
+    ("suppress", &["block", "new", "create"], &[("suppress add", "adds a number to the list")]),
+    ("suppress", &["show", "ls"], &[("suppress list", "shows the list")]),
+    ("gateway", &["new", "create", "init"], &[("gateway add", "adds a gateway profile")]),
+    ("gateway", &["money", "credit"], &[("gateway balance", "shows the balance of the account")]),
+    ("gateway", &["sms-templates"], &[("gateway templates", "manages SMS templates")]),
+    ("gateway", &["viber"], &[("gateway viber-templates", "manages Viber templates")]),
+    ("gateway", &["webhook", "hooks"], &[("gateway hook", "prints the secret webhook URL")]),
+    ("gateway", &["code", "call"], &[("gateway otp", "calls a phone with a one-time code")]),
+    ("gateway", &["hlr"], &[LOOKUP]),
+    ("ledger", &["verify", "status", "fsck"], &[("ledger check", "checks the ledger")]),
+    ("ledger", &["move", "export", "migrate"], &[LEDGER_COPY]),
+];
+
+const RUN: &str = "sends a campaign, or resumes an unfinished run";
+const STOP: &str = "stops a run; with `--for-good` it cancels the run";
+const STATUS: &str = "shows runs and their counts";
+const LOOKUP: (&str, &str) = ("gateway lookup", "looks up whether a number is valid");
+const LEDGER_COPY: (&str, &str) = ("ledger copy", "moves the ledger to a shared database");
+const SCHEDULE_PAUSE: (&str, &str) = ("schedule pause", "pauses a schedule");
+const SCHEDULE_REMOVE: (&str, &str) = ("schedule remove", "removes a schedule");
+
+/// The error of a command line, with the commands that an unknown command might mean.
+pub(in crate::cli) fn suggest_command(mut error: Error, arguments: &[OsString]) -> Error {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return error;
+    }
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let path = path_of(arguments, typed);
+    let typed = typed.to_lowercase().replace('_', "-");
+    let found = GUESSES.iter().find(|(below, words, _)| *below == path && words.contains(&typed.as_str()));
+    if let Some((_, _, commands)) = found {
+        let tips = commands
+            .iter()
+            .map(|(command, effect)| StyledStr::from(format!("did you mean `campaign {command}`? It {effect}")));
+        let tips = tips.collect();
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
+}
+
+/// The commands before an unknown one, such as `gateway templates`.
+fn path_of(arguments: &[OsString], unknown: &str) -> String {
+    let (mut command, mut path) = (command(), Vec::new());
+    for argument in arguments.iter().skip(1).take_while(|argument| *argument != unknown) {
+        if let Some(below) = argument.to_str().and_then(|name| command.find_subcommand(name)) {
+            path.push(below.get_name().to_owned());
+            command = below.clone();
+        }
+    }
+    path.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(words: &str) -> String {
+        let mut typed = vec!["campaign"];
+        typed.extend(words.split(' '));
+        let error = command().try_get_matches_from(&typed).expect_err("no such command");
+        let typed: Vec<OsString> = typed.into_iter().map(OsString::from).collect();
+        suggest_command(error, &typed).render().to_string()
+    }
+
+    #[test]
+    fn guesses_name_the_command_that_exists() {
+        for (typed, meant) in [
+            ("send", "campaign run"),
+            ("start", "campaign run"),
+            ("list", "campaign status"),
+            ("delete", "campaign stop --for-good"),
+            ("validate", "campaign check"),
+            ("serve-dashboard", "campaign serve"),
+            ("SEND", "campaign run"),
+            ("opt_out", "campaign suppress add"),
+            ("schedule create", "campaign schedule add"),
+            ("--json schedule delete", "campaign schedule remove"),
+        ] {
+            let told = refused(typed);
+            let word = typed.rsplit(' ').next().unwrap();
+            assert!(told.contains(&format!("unrecognized subcommand '{word}'")), "{told}");
+            assert!(told.contains(&format!("did you mean `{meant}`?")), "{typed}: {told}");
+        }
+        assert!(refused("chekc").contains("'check'"), "slips keep clap's suggestion");
+    }
+
+    #[test]
+    fn suggested_commands_exist_and_guesses_do_not() {
+        let command = command();
+        for (path, words, commands) in GUESSES {
+            let parent = path.split(' ').filter(|name| !name.is_empty());
+            let parent = parent.fold(&command, |parent, name| parent.find_subcommand(name).expect("a parent"));
+            for word in *words {
+                assert!(parent.find_subcommand(word).is_none(), "`{path} {word}` is a command");
+            }
+            for (suggested, _) in *commands {
+                let mut names = suggested.split(' ').filter(|name| !name.starts_with("--"));
+                let found = names.try_fold(&command, |parent, name| parent.find_subcommand(name));
+                assert!(found.is_some(), "{suggested}");
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What to do if the inputs of a run changed since it began. Pure.
+//! The option for what changed comes first, the others after it. With `--accept-changes`, a new run replaces the old one and skips
+//! recipients who have the message or might have it.
+
+use std::path::Path;
+
+use crate::cli::suggested::{Options, file, through};
+use crate::runs::{ChangedInputs, EarlierEdition, InputChanges};
+
+/// What to do about an unfinished run whose inputs changed.
+pub(super) fn hint(changed: &ChangedInputs, options: &Options) -> String {
+    let ChangedInputs { run, file, gateway, changes, earlier_edition } = changed;
+    let accept = accept(file, gateway.as_deref(), options);
+    let stop = options.command(format!("stop {run} --for-good"));
+    if let Some(edition) = earlier_edition {
+        return of_earlier_edition(edition, &accept, &stop);
+    }
+    match changes {
+        InputChanges::List { .. } => format!(
+            "to send to the current list, except recipients who already have the message: `{accept}`; to finish with \
+             the old list, \
+             restore it; to cancel the rest: `{stop}`"
+        ),
+        InputChanges::Campaign(_) => format!(
+            "to apply the changes to recipients who have no message yet: `{accept}`; to finish without the changes, \
+             undo them; to cancel the rest: `{stop}`"
+        ),
+        InputChanges::Copies { .. } => format!(
+            "to send from the current files, except to recipients who already have the message: `{accept}`; to cancel \
+             the rest: `{stop}`"
+        ),
+    }
+}
+
+/// What to do about a run whose rows cannot be retried, because its inputs changed.
+pub(super) fn retry_hint(changes: &InputChanges, campaign: &Path, gateway: &str, options: &Options) -> String {
+    let accept = accept(campaign, Some(gateway), options);
+    let send = format!("to send with the changes to recipients who have no message yet: `{accept}`");
+    match changes {
+        InputChanges::List { .. } => format!("{send}; to retry with the old list, restore it"),
+        InputChanges::Campaign(_) => format!("{send}; to retry without the changes, undo them"),
+        InputChanges::Copies { .. } => send,
+    }
+}
+
+/// What to do if the changed run belongs to an earlier edition, such as that of yesterday.
+fn of_earlier_edition(edition: &EarlierEdition, accept: &str, stop: &str) -> String {
+    let (unfinished, now) = (edition.unfinished_name(), edition.now_name());
+    let first = format!("to cancel the rest of {unfinished}: `{stop}`, then run the same command again");
+    match edition.is_kept {
+        true => format!(
+            "{first}; to send {unfinished} with the changes to everyone who does not have it yet: `{accept}`; the run \
+             after that sends {now}"
+        ),
+        false => format!(
+            "{first}; to send {now} to everyone who did not get {unfinished}: `{accept}`; the run after that sends \
+             {now} to the others"
+        ),
+    }
+}
+
+fn accept(campaign: &Path, gateway: Option<&str>, options: &Options) -> String {
+    options.command(format!("{} --accept-changes", through(format!("run {}", file(campaign)), gateway)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(changes: InputChanges, earlier_edition: Option<EarlierEdition>) -> String {
+        let (run, file, gateway) = ("sale@1".to_owned(), "sale.yaml".into(), Some("other".to_owned()));
+        hint(&ChangedInputs { run, file, gateway, changes, earlier_edition }, &Options::default())
+    }
+
+    #[test]
+    fn hint_names_the_command_for_what_changed_first() {
+        const ACCEPT: &str = "`campaign run sale.yaml --gateway other --accept-changes`";
+        const STOP: &str = "`campaign stop sale@1 --for-good`";
+        let list = || InputChanges::List { list: "sale.csv".to_owned(), how: "10 rows added".to_owned() };
+        let copies = InputChanges::Copies { place: "runs/sale@1".to_owned(), damaged: true };
+        for (changes, first) in [
+            (list(), "to send to the current list"),
+            (InputChanges::Campaign(vec!["`vars`".to_owned()]), "to apply the changes"),
+            (copies, "to send from the current files"),
+        ] {
+            let told = changed(changes, None);
+            assert!(told.starts_with(first) && told.ends_with(STOP), "{told}");
+            assert!(told.find(ACCEPT) < told.find(STOP), "{told}");
+        }
+        for is_kept in [true, false] {
+            let edition = EarlierEdition { unfinished: "monday".to_owned(), now: "tuesday".to_owned(), is_kept };
+            let told = changed(list(), Some(edition));
+            assert!(told.starts_with("to cancel the rest of the edition `monday`"), "{told}");
+            assert!(told.find(STOP) < told.find(ACCEPT), "{told}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! What to do about an error: the `help:` line below its message. Pure.
+//! Errors of `runs` have their messages; only the command line knows its options, so it says what to type. Each
+//! suggested command
+//! has the options of this call that the next one needs.
+
+mod changes;
+mod plan;
+
+use super::suggested::{Options, file};
+use crate::delivery::SingleKind;
+use crate::gateway::FailureCause;
+use crate::ledger::LedgerError;
+use crate::report::ResultsError;
+use crate::runs::{
+    BackupRefusal, DecisionRefusal, Error, PolicyRefusal, ProposalKind, Refusal, RetryRefusal, RunPhase,
+    ScheduleRefusal, TemplateRefusal, short,
+};
+
+/// How an action is confirmed if there is no terminal.
+const CONFIRM: &str = "run it at a terminal, or add `--yes` to confirm in advance";
+/// How a test is sent outside of the window if there is no terminal.
+const OUTSIDE_WINDOW: &str = "wait until the window opens, or add `--outside-window`";
+/// How a campaign becomes due again.
+pub(super) const FUTURE_DATE: &str = "set a future date under `schedule`";
+/// How an interrupted run goes on.
+const RESUME: &str = "to resume, run the same command again";
+
+/// What to do about an error, if there is something.
+pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
+    let command = |arguments: &str| options.command(arguments);
+    Some(match error {
+        Error::Unanswered { gateway, failure, .. } => return unanswered(gateway, failure.cause, &failure.reason),
+        Error::Template(refusal) => return template(refusal, options),
+        Error::SandboxAccount => "start a sandbox with `campaign sandbox`, and add `--gateway NAME` with the profile that it \
+                                  prints"
+            .to_owned(),
+        Error::NoGateway => format!("add one: `{}`", command("gateway add NAME")),
+        Error::SeveralGateways(_) => "choose one with `--gateway NAME`".to_owned(),
+        Error::NoSuchRun { near: Some(near), .. } => format!("did you mean `{near}`?"),
+        Error::NoSuchRun { near: None, .. } => format!("list the runs of this ledger: `{}`", command("status")),
+        Error::Busy { campaign, .. } => {
+            let (status, stop) = (command(&format!("status {campaign}")), command(&format!("stop {campaign}")));
+            format!("watch it with `{status}`, or stop it with `{stop}`")
+        }
+        // Single operations can be stopped only where they were started.
+        Error::BusyRun { campaign, .. } if SingleKind::named(campaign).is_some() => "wait until it ends".to_owned(),
+        Error::BusyRun { campaign, .. } => {
+            format!("wait until it ends, or stop it with `{}`", command(&format!("stop {campaign}")))
+        }
+        Error::NothingToStopYet { .. } => "try again in a moment".to_owned(),
+        Error::RoundUnfinished { .. } => "finish it first: run the same command without `--again`".to_owned(),
+        Error::Retry(refusal) => return retry(refusal, options),
+        Error::Cancelled { file: campaign, gateway, .. } => {
+            let campaign = campaign.as_deref().map_or_else(|| "FILE".to_owned(), file);
+            format!(
+                "to send its rejected and unsent rows: {}; to include its cancelled recipients, use a new `edition` or \
+                 `--again`, which also send to recipients who already have the message",
+                command(&format!("run {campaign} --gateway {gateway}"))
+            )
+        }
+        Error::SingleRun { run } => single_run(run).to_owned(),
+        Error::SinglesOnTheirWay { .. } => "press Ctrl-C there".to_owned(),
+        Error::NoCampaign(_) => "`campaign gateway --help` shows how to repeat it".to_owned(),
+        Error::OtherFile { .. } => {
+            "if this is another campaign, change its `name`; if you moved the file, add `--moved`".to_owned()
+        }
+        Error::RunsElsewhere { run, .. } => {
+            format!("use the name `{run}`; if you moved the file, add `--moved` to the next `run`")
+        }
+        Error::TextChanged { .. } => "to send the new message to everyone, set an `edition`, such as `edition: \
+                                      \"{{ today }}\"`; to send it only to the other recipients, add `--accept-changes`"
+            .to_owned(),
+        Error::NoGatewayNamed => "set `gateway: NAME` in the campaign, or add `--gateway NAME`; to rehearse, add \
+                                  `--gateway sandbox`"
+            .to_owned(),
+        Error::InputsChanged(changed) => changes::hint(changed, options),
+        Error::NotConfirmed { what, refusal } => return not_confirmed(what, *refusal),
+        Error::Policy(refusal) => policy(refusal, options),
+        Error::OtherNumber { number, .. } => format!(
+            "to send it to all of them, use `--again {number}`; to send only to new recipients, remove `--again`"
+        ),
+        Error::TooManyRecipients { number, .. } => {
+            format!("check the list with `campaign check`; to send to all of them, add `--up-to {number}`")
+        }
+        Error::Decision(refusal) => return decision(refusal, options),
+        Error::HostChanged { gateway, .. } => format!(
+            "compare `base_url` with the provider's documentation; if the new address is correct: `{}`",
+            command(&format!("gateway trust {gateway}"))
+        ),
+        Error::WeakerApproval(change) => format!(
+            "restore `approval`, or accept the change in a terminal: `{}`",
+            command(&format!("gateway trust {}", change.gateway))
+        ),
+        Error::OtherReach { .. } => "restore the profile's address".to_owned(),
+        Error::Backup(BackupRefusal::NotPutBack { .. }) => {
+            format!("restore it where you want to use it: `{}`", command("ledger restore DIR"))
+        }
+        Error::Backup(BackupRefusal::MaySendTwice { number, .. }) => accept_duplicates(*number),
+        Error::LedgerLost { .. } => "if they were sent with another ledger (another user, `--state-dir` or `--ledger`), use \
+                                     that one; if it is lost, remove recipients who have the message from the list and add \
+                                     `--new-ledger`"
+            .to_owned(),
+        Error::Ledger(error) => return ledger(error, options),
+        Error::Results(error) => return results(error, options),
+        Error::ResultsPlace(_) => "choose another file; only a results file can be overwritten".to_owned(),
+        Error::Interrupted { phase: RunPhase::Sending(_) | RunPhase::Ending, .. } => RESUME.to_owned(),
+        Error::Plan(refusal) => return plan::hint(refusal, options),
+        Error::Schedule(refusal) => return schedule(refusal, options),
+        Error::Findings(_)
+        | Error::UnknownGateway { .. }
+        | Error::KeyRefused(_)
+        | Error::Input(_)
+        | Error::Client(_)
+        | Error::IdTaken
+        | Error::TooManyThisHour { .. }
+        | Error::TooManyQuestions { .. }
+        | Error::Taken { .. }
+        | Error::NoSuchRow { .. }
+        | Error::RehearsalForgotten { .. }
+        | Error::NothingToCancel { .. }
+        | Error::Storage(_)
+        | Error::Interrupted { phase: RunPhase::Preparing, .. }
+        | Error::Internal(_) => return None,
+    })
+}
+
+/// How possible duplicates are accepted.
+fn accept_duplicates(number: u64) -> String {
+    format!("to accept that, add `--i-accept-duplicates {number}`")
+}
+
+/// What to do about a question that the gateway did not answer.
+fn unanswered(gateway: &str, cause: FailureCause, reason: &str) -> Option<String> {
+    Some(match cause {
+        FailureCause::KeyRefused => format!("check the API key of `{gateway}` with the provider"),
+        FailureCause::Refused => return None,
+        FailureCause::NotConnected => connection_hint(gateway, reason),
+        FailureCause::SlowDown(Some(wait)) => format!("try again after {} s", wait.as_secs()),
+        FailureCause::SlowDown(None) | FailureCause::TimedOut | FailureCause::Unclear => "try again later".to_owned(),
+    })
+}
+
+/// What to do if there was no connection: on this machine the sandbox might not run.
+fn connection_hint(gateway: &str, reason: &str) -> String {
+    match is_refused_locally(reason) {
+        true => START_SANDBOX.to_owned(),
+        false => format!("check the address of `{gateway}` and your connection, then try again"),
+    }
+}
+
+/// How a refused connection on this machine is helped.
+pub(super) const START_SANDBOX: &str = "start the sandbox with `campaign sandbox`";
+
+/// Whether a connection to this machine was refused.
+pub(super) fn is_refused_locally(reason: &str) -> bool {
+    ["connection refused by 127.", "connection refused by localhost", "connection refused by [::1]"]
+        .iter()
+        .any(|refused| reason.contains(refused))
+}
+
+fn template(refusal: &TemplateRefusal, options: &Options) -> Option<String> {
+    Some(match refusal {
+        TemplateRefusal::Unclear { gateway, view, .. } => {
+            format!("check whether it was created before you try again: `{}`", options.view(*view, gateway))
+        }
+        TemplateRefusal::NothingDeleted { .. } => return None,
+        TemplateRefusal::NoSuchTemplate { gateway, .. } => {
+            let view = crate::runs::AccountView::ViberTemplates;
+            format!("list its templates: `{}`", options.view(view, gateway))
+        }
+        TemplateRefusal::TextUnknown { .. } => "add it with `--text TEXT`".to_owned(),
+    })
+}
+
+fn retry(refusal: &RetryRefusal, options: &Options) -> Option<String> {
+    Some(match refusal {
+        RetryRefusal::Unfinished { file: campaign, gateway, .. } => {
+            format!("finish it first: {}", options.command(format!("run {} --gateway {gateway}", file(campaign))))
+        }
+        RetryRefusal::Replaced { .. } => {
+            format!("retry the run that replaced it; to find it: {}", options.command("status --all"))
+        }
+        RetryRefusal::Changed { file, gateway, changes, .. } => changes::retry_hint(changes, file, gateway, options),
+        RetryRefusal::Nothing { failed, .. } if *failed > 0 => {
+            "to include failed messages, add `--state failed`".to_owned()
+        }
+        RetryRefusal::Nothing { .. } => return None,
+        RetryRefusal::Unconfirmed { rows, .. } => {
+            format!("try again later, or accept possible duplicates with `--i-accept-duplicates {rows}`")
+        }
+    })
+}
+
+fn single_run(run: &str) -> &'static str {
+    match SingleKind::named(run) {
+        Some(SingleKind::Message) => "ask the assistant to send the message again",
+        Some(SingleKind::Test) => "send another one with `campaign test`",
+        _ => "repeat it with `campaign gateway`",
+    }
+}
+
+fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> Option<String> {
+    match (what, refusal) {
+        (_, Refusal::No) | (ProposalKind::Approve, Refusal::NobodyToAsk) => None,
+        (ProposalKind::OutsideWindow(_), Refusal::NobodyToAsk) => Some(OUTSIDE_WINDOW.to_owned()),
+        (
+            ProposalKind::Run(_) | ProposalKind::Arm | ProposalKind::Single | ProposalKind::Template { .. },
+            Refusal::NobodyToAsk,
+        ) => Some(CONFIRM.to_owned()),
+    }
+}
+
+fn policy(refusal: &PolicyRefusal, options: &Options) -> String {
+    match refusal {
+        PolicyRefusal::Suppressed(_) => format!(
+            "remove the `--to` of this recipient; the number is on the suppression list (`{}`) or in a `suppress` file",
+            options.command("suppress list")
+        ),
+        PolicyRefusal::OutsideWindow { .. } => OUTSIDE_WINDOW.to_owned(),
+        PolicyRefusal::Capped => "send it later, when the cap allows another message".to_owned(),
+        PolicyRefusal::TooManyTests { .. } => format!(
+            "to reach more recipients, send a limited run, such as `{}`, or select rows with `where`",
+            options.command("run FILE -n 20")
+        ),
+        PolicyRefusal::UnapprovedTests { digest, .. } => format!(
+            "ask an approver to run `{}`, which approves exactly these messages, then repeat this command",
+            options.command(format!("approve {} --key FILE", short(digest)))
+        ),
+    }
+}
+
+fn decision(refusal: &DecisionRefusal, options: &Options) -> Option<String> {
+    Some(match refusal {
+        DecisionRefusal::DuplicatesNotAccepted { rows, .. } => accept_duplicates(*rows),
+        DecisionRefusal::NoIds { run, .. } => {
+            format!("export them: `{}`", options.command(format!("results {run} --state in_doubt --out -")))
+        }
+        DecisionRefusal::Shortened { run, .. } => format!(
+            "export the file with `{}`, which keeps all digits, or select the rows with `--rows`",
+            options.command(format!("results {run} --state in_doubt --excel --out FILE.xlsx"))
+        ),
+        DecisionRefusal::Unfit { .. }
+        | DecisionRefusal::NotInDoubt { .. }
+        | DecisionRefusal::Nothing { .. }
+        | DecisionRefusal::Replaced
+        | DecisionRefusal::Unreadable { .. }
+        | DecisionRefusal::ForeignId { .. } => return None,
+    })
+}
+
+fn ledger(error: &LedgerError, options: &Options) -> Option<String> {
+    Some(match error {
+        LedgerError::Storage { .. } => "free disk space or fix the problem, then run the same command again".to_owned(),
+        LedgerError::Unreachable { .. } => {
+            "check that the database server is running and that this machine can reach it, then run \
+                                            the same command again"
+                .to_owned()
+        }
+        LedgerError::Damaged { .. } | LedgerError::DamagedFile { .. } | LedgerError::Unreadable(_) => format!(
+            "see what is damaged with `{}`; restore an intact copy, or keep the file and ask for help",
+            options.command("ledger check")
+        ),
+        LedgerError::NotNewest { .. } => {
+            "restore the newest ledger together with its high-water mark; if it is lost, remove \
+                                          recipients who have the message from the list and add `--new-ledger`"
+                .to_owned()
+        }
+        LedgerError::Purged { .. } => format!("see its counts: `{}`", options.command("status --all")),
+        LedgerError::Busy { .. } => "wait until it ends, then run the same command again".to_owned(),
+        LedgerError::Occupied { .. } => "use a database without a ledger".to_owned(),
+        LedgerError::TooNew { .. } => "use the version of campaign that wrote it, or a newer one".to_owned(),
+        LedgerError::Closed
+        | LedgerError::NotCopied { .. }
+        | LedgerError::Copies { .. }
+        | LedgerError::NotBackedUp { .. }
+        | LedgerError::NotRestored { .. }
+        | LedgerError::NotHeld { .. } => return None,
+    })
+}
+
+fn results(error: &ResultsError, options: &Options) -> Option<String> {
+    match error {
+        ResultsError::Ledger(error) => ledger(error, options),
+        ResultsError::Contradicted { run, .. } => {
+            Some(format!("write them to another file: `{}`", options.command(format!("results {run} --out FILE"))))
+        }
+        ResultsError::Changed(_) => Some(format!(
+            "restore the copy, or start again with `{}`; recipients who already have the message are skipped",
+            options.command("run FILE --accept-changes")
+        )),
+        ResultsError::Recipients(_)
+        | ResultsError::InTheWay(_)
+        | ResultsError::Kept { .. }
+        | ResultsError::Write { .. } => None,
+    }
+}
+
+fn schedule(refusal: &ScheduleRefusal, options: &Options) -> Option<String> {
+    Some(match refusal {
+        ScheduleRefusal::None { .. } => {
+            "add a schedule such as `schedule: { every: Mon 10:00 }` and a `timezone` to the file".to_owned()
+        }
+        ScheduleRefusal::Over { file: campaign } => {
+            let next = options.command(format!("schedule next {}", file(campaign)));
+            format!("{FUTURE_DATE}; `{next}` then shows it")
+        }
+        ScheduleRefusal::OtherFile { name, .. } => format!(
+            "give this campaign another `name`, or remove that schedule first: `{}`",
+            options.command(format!("schedule remove {name}"))
+        ),
+        ScheduleRefusal::Unknown { near: Some(near), .. } => format!("did you mean `{near}`?"),
+        ScheduleRefusal::Unknown { any: true, .. } => {
+            format!("list the active schedules: `{}`", options.command("schedule list"))
+        }
+        ScheduleRefusal::Unknown { any: false, .. } => "no schedule is active".to_owned(),
+        ScheduleRefusal::Changed(_) | ScheduleRefusal::Recorded { .. } => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(error: &Error) -> String {
+        hint(error, &Options::default()).unwrap_or_default()
+    }
+
+    #[test]
+    fn lookups_of_another_process_cannot_be_stopped() {
+        let busy = |campaign: &str| {
+            let (campaign, gateway) = (campaign.to_owned(), "main".to_owned());
+            told(&Error::BusyRun { campaign, gateway, since: None })
+        };
+        assert_eq!(busy("gateway.lookup"), "wait until it ends");
+        assert_eq!(busy("sale"), "wait until it ends, or stop it with `campaign stop sale`");
+    }
+
+    #[test]
+    fn refused_connection_on_this_machine_suggests_the_sandbox() {
+        for (reason, is_sandbox) in [
+            ("connection refused by 127.0.0.1:8025", true),
+            ("connection refused by localhost:8025", true),
+            ("connection refused by [::1]:8025", true),
+            ("no connection to gateway.invalid: dns error", false),
+        ] {
+            assert_eq!(connection_hint("main", reason) == START_SANDBOX, is_sandbox, "{reason}");
+        }
+    }
+}

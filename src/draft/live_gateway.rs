@@ -1,0 +1,132 @@
+//! The line `gateway: NAME` of a campaign file, inserted without a change to anything else in the file.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde_yaml::{Mapping, Value};
+
+use super::DraftError;
+use super::profile::replace;
+use crate::regular_file;
+
+/// The key.
+const GATEWAY: &str = "gateway";
+/// A key that only campaign files have.
+const CHANNELS: &str = "channels";
+/// The most bytes of a campaign file.
+const LARGEST: u64 = 1024 * 1024;
+
+/// A campaign file that names no gateway yet, and its text with one.
+#[derive(Debug)]
+pub struct GatewayLine {
+    file: PathBuf,
+    text: String,
+}
+
+impl GatewayLine {
+    /// The line for a campaign file. `None` if the file is not a campaign, names a gateway already, or cannot be extended by
+    /// one line.
+    #[must_use]
+    pub fn of(file: &Path, gateway: &str) -> Option<Self> {
+        let text = with_gateway(&read(file)?, gateway)?;
+        Some(Self { file: file.to_owned(), text })
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self) -> Result<(), DraftError> {
+        let unwritten = |error| DraftError::Unwritten { path: self.file.display().to_string(), error };
+        let place = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
+        replace(&place, self.text.as_bytes()).map_err(unwritten)
+    }
+}
+
+/// The campaign files of a folder.
+#[must_use]
+pub fn campaigns_in(folder: &Path) -> Vec<PathBuf> {
+    let is_yaml = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let keys = |path: &PathBuf| serde_yaml::from_str::<Mapping>(&read(path)?).ok();
+    let is_campaign = |path: &PathBuf| keys(path).is_some_and(|keys| keys.contains_key(CHANNELS));
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| is_yaml(path) && is_campaign(path)).collect()
+}
+
+fn read(file: &Path) -> Option<String> {
+    let mut text = String::new();
+    regular_file::open(file).ok()?.take(LARGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// The text of a campaign with the line: behind a commented-out `gateway`, else at the end.
+fn with_gateway(before: &str, gateway: &str) -> Option<String> {
+    let mut wanted: Mapping = serde_yaml::from_str(before).ok()?;
+    if wanted.contains_key(GATEWAY) || !wanted.contains_key(CHANNELS) {
+        return None;
+    }
+    wanted.insert(GATEWAY.into(), gateway.into());
+    let line_break = if before.contains("\r\n") { "\r\n" } else { "\n" };
+    let is_comment = |line: &&str| line.strip_prefix('#').is_some_and(|line| line.trim_start().starts_with("gateway:"));
+    let mut lines: Vec<&str> = before.split_inclusive('\n').collect();
+    let at = lines.iter().rposition(is_comment).map_or(lines.len(), |comment| comment + 1);
+    // The last line of a file might lack its line break.
+    let is_open = at > 0 && !lines[at - 1].ends_with('\n');
+    let line = format!("{}{GATEWAY}: {gateway}{line_break}", if is_open { line_break } else { "" });
+    lines.insert(at, &line);
+    let text = lines.concat();
+    // A document that ends with `...` or with an open text is not extended.
+    let is_right = serde_yaml::from_str::<Value>(&text).is_ok_and(|now| now == Value::Mapping(wanted));
+    is_right.then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_stands_behind_its_comment_and_changes_nothing_else() {
+        let before =
+            "# Sale\nchannels: [sms: { message: hi }] # one\n\n# gateway: production   # to send it for real\n# end\n";
+        let after = "# Sale\nchannels: [sms: { message: hi }] # one\n\n# gateway: production   # to send it for real\n\
+                     gateway: main\n# end\n";
+        assert_eq!(with_gateway(before, "main").as_deref(), Some(after));
+    }
+
+    #[test]
+    fn line_stands_at_the_end_with_the_line_breaks_of_the_file() {
+        for (before, after) in [
+            ("channels: []\n", "channels: []\ngateway: main\n"),
+            ("channels: []", "channels: []\ngateway: main\n"),
+            ("name: x\r\nchannels: []\r\n", "name: x\r\nchannels: []\r\ngateway: main\r\n"),
+        ] {
+            assert_eq!(with_gateway(before, "main").as_deref(), Some(after));
+        }
+    }
+
+    #[test]
+    fn campaigns_of_a_folder_are_told_from_other_yaml_files() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [("a.yaml", "channels: []\n"), ("gateways.yaml", "x: {}\n"), ("b.txt", "channels: []\n")] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        assert_eq!(campaigns_in(folder.path()), [folder.path().join("a.yaml")]);
+        assert!(campaigns_in(Path::new("does-not-exist")).is_empty());
+    }
+
+    #[test]
+    fn file_that_cannot_be_extended_by_a_line_is_left_alone() {
+        for before in [
+            "channels: []\ngateway: sandbox\n",
+            "production:\n  base_url: https://gateway.example\n",
+            "{ channels: [] }\n",
+            "channels: []\n...\n",
+            "channels: [\n",
+            "",
+            "phone,name\n",
+        ] {
+            assert_eq!(with_gateway(before, "main"), None, "{before}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Why a decision about rows in doubt was not recorded.
+
+use std::path::PathBuf;
+
+use crate::domain::{Row, plural, thousands};
+use crate::finding::Finding;
+use crate::ledger::State;
+
+/// Why a decision about rows in doubt was not recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum DecisionRefusal {
+    /// A row cannot become what was decided.
+    #[error("row {row} is {state}, so this decision does not apply; no decision was recorded")]
+    Unfit {
+        /// The row.
+        row: Row,
+        /// Its state.
+        state: State,
+    },
+    /// A row that was named needs no decision.
+    #[error("row {row} is {state}, not in doubt; no decision was recorded")]
+    NotInDoubt {
+        /// The row.
+        row: Row,
+        /// Its state.
+        state: State,
+    },
+    /// No row of a run needs a decision.
+    #[error("no row of {run} needs a decision")]
+    Nothing {
+        /// The run.
+        run: String,
+    },
+    /// The decision can lead to duplicates, and their number was not accepted.
+    #[error("{}", duplicates(*.rows, *.said))]
+    DuplicatesNotAccepted {
+        /// How many rows it is about.
+        rows: u64,
+        /// How many were accepted.
+        said: Option<u64>,
+    },
+    /// A newer run replaced the run.
+    #[error("this run was replaced by a newer one and cannot send again; no decision was recorded")]
+    Replaced,
+    /// A file with identifiers cannot be read.
+    #[error("cannot read `{path}`; no decision was recorded")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        finding: Box<Finding>,
+    },
+    /// A file has no columns that name messages.
+    #[error("`{path}` has neither a column `id` nor the columns `row` and `to`; no decision was recorded")]
+    NoIds {
+        /// The file.
+        path: PathBuf,
+        /// The run whose identifiers are expected.
+        run: String,
+    },
+    /// A spreadsheet shortened the numbers in a file.
+    #[error(
+        "`{path}`, row {row}: a spreadsheet shortened the number `{cell}`, so it no longer identifies a message; no \
+         decision was recorded"
+    )]
+    Shortened {
+        /// The file.
+        path: PathBuf,
+        /// The row in the file.
+        row: Row,
+        /// The shortened number.
+        cell: String,
+        /// The run.
+        run: String,
+    },
+    /// A line of a file names no message of the run.
+    #[error("`{path}`, row {row}: {named} of {run}; no decision was recorded")]
+    ForeignId {
+        /// The file.
+        path: PathBuf,
+        /// The row in the file.
+        row: Row,
+        /// What stands there, as it reads before "of" and the run.
+        named: String,
+        /// The run.
+        run: String,
+    },
+}
+
+fn duplicates(rows: u64, said: Option<u64>) -> String {
+    let told = plural(rows, "row");
+    match said {
+        None => format!("the recipients of {told} might get the message twice; no decision was recorded"),
+        Some(other) => {
+            format!(
+                "the decision affects {told}, but duplicates were accepted for {}; no decision was recorded",
+                thousands(other)
+            )
+        }
+    }
+}

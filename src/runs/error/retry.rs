@@ -1,0 +1,89 @@
+//! Why rows of a run are not sent again.
+
+use std::path::PathBuf;
+
+use super::InputChanges;
+use crate::domain::{plural, thousands};
+use crate::runs::RetryLeftOut;
+
+/// Why rows of a run are not sent again.
+#[derive(Debug, thiserror::Error)]
+pub enum RetryRefusal {
+    /// Another run is unfinished.
+    #[error("cannot retry rows while {run} is unfinished; nothing was sent")]
+    Unfinished {
+        /// The run that is unfinished.
+        run: String,
+        /// The campaign file.
+        file: PathBuf,
+        /// The gateway.
+        gateway: String,
+    },
+    /// A run with changed inputs replaced the run.
+    #[error("{run} was ended because its inputs changed, so its rows cannot be retried")]
+    Replaced {
+        /// The run.
+        run: String,
+    },
+    /// The inputs of the run changed.
+    #[error("{}; nothing was sent", .changes.since(.run))]
+    Changed {
+        /// The run.
+        run: String,
+        /// The campaign file.
+        file: PathBuf,
+        /// The gateway.
+        gateway: String,
+        /// What changed.
+        changes: InputChanges,
+    },
+    /// No row can be sent again.
+    #[error("{}", nothing(.run, *.failed, .error.as_deref(), *.left_out))]
+    Nothing {
+        /// The run.
+        run: String,
+        /// How many messages failed and were not included.
+        failed: u64,
+        /// Words that the errors had to contain.
+        error: Option<String>,
+        /// Rows that are not sent again, by their reason.
+        left_out: RetryLeftOut,
+    },
+    /// The gateway did not confirm that messages failed.
+    #[error("{}", unconfirmed(.run, *.rows, *.said))]
+    Unconfirmed {
+        /// The run.
+        run: String,
+        /// Their number.
+        rows: u64,
+        /// The number of duplicates that were accepted.
+        said: Option<u64>,
+    },
+}
+
+fn nothing(run: &str, failed: u64, error: Option<&str>, left_out: RetryLeftOut) -> String {
+    let which = error.map(|error| format!(" whose error contains `{error}`")).unwrap_or_default();
+    let RetryLeftOut { delivered, under_way, unconfirmed: _, guarded } = left_out;
+    let mut message = format!("{run} has no rows to retry{which}");
+    if guarded > 0 {
+        let rows = plural(guarded, "row");
+        message +=
+            &format!("; the recipients of {rows} opted out, got the message in another run or were skipped before");
+    }
+    for (rows, what) in [(delivered, "delivered"), (under_way, "still being delivered")] {
+        if rows > 0 {
+            message += &format!("; the gateway reports {} as {what}", plural(rows, "message"));
+        }
+    }
+    if failed > 0 {
+        message += &format!("; {} could not be delivered", plural(failed, "message"));
+    }
+    message
+}
+
+fn unconfirmed(run: &str, rows: u64, said: Option<u64>) -> String {
+    let messages = plural(rows, "message");
+    let accepted = said.map(|said| format!(", but duplicates were accepted for {}", thousands(said)));
+    let accepted = accepted.unwrap_or_default();
+    format!("the gateway did not confirm that {messages} of {run} failed on every channel{accepted}; nothing was sent")
+}

@@ -1,0 +1,102 @@
+//! Colours and widths: each stream decides by itself, and no word depends on a colour.
+
+use crate::support::{Folder, Gateway, Process, Terminal, campaign, until};
+
+/// How a colour begins.
+const COLOUR: &str = "\u{1b}[";
+
+/// A campaign with a finished run.
+fn finished() -> Folder {
+    let sale = campaign().to(3).write();
+    sale.run(&[]).exits(0);
+    sale
+}
+
+/// What a command shows on a terminal, with colours.
+fn on_terminal(sale: &Folder, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let mut command = sale.command(arguments);
+    command.envs(variables.iter().copied());
+    let terminal = Terminal::start(command);
+    until("it has ended", || terminal.coloured().contains("next: ") || terminal.coloured().contains("next:\u{1b}"));
+    terminal.shows("next: ");
+    let shown = terminal.coloured();
+    terminal.finish().exits(0);
+    shown
+}
+
+#[test]
+fn terminal_has_colours_unless_they_are_switched_off() {
+    let sale = finished();
+    let coloured = on_terminal(&sale, &["status", "sale"], &[]);
+    assert!(coloured.contains("\u{1b}[32m✓ finished\u{1b}[0m"), "{coloured:?}");
+    assert!(coloured.contains("\u{1b}[36mnext:\u{1b}[0m"), "{coloured:?}");
+    for (arguments, variables) in [
+        (&["status", "sale"][..], &[("NO_COLOR", "1")][..]),
+        (&["status", "sale", "--color", "never"], &[]),
+        (&["status", "sale"], &[("CLICOLOR", "0")]),
+        (&["status", "sale", "--color", "never"], &[("CLICOLOR_FORCE", "1")]),
+    ] {
+        let bare = on_terminal(&sale, arguments, variables);
+        assert!(!bare.contains(COLOUR), "{arguments:?} {variables:?}: {bare:?}");
+        assert!(bare.contains("✓ finished") && bare.contains("3 accepted by the gateway"), "{bare:?}");
+    }
+}
+
+#[test]
+fn pipe_has_no_colours_unless_they_are_forced() {
+    let sale = finished();
+    let piped = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = sale.command(arguments);
+        command.envs(variables.iter().copied());
+        Process::start(command).finish().exits(0).stdout
+    };
+    let bare = piped(&["status", "sale"], &[]);
+    assert!(!bare.contains(COLOUR) && bare.contains("✓ finished"), "{bare:?}");
+    for coloured in [
+        piped(&["status", "sale"], &[("CLICOLOR_FORCE", "1")]),
+        piped(&["status", "sale", "--color", "always"], &[]),
+        piped(&["status", "sale", "--color", "always"], &[("NO_COLOR", "1")]),
+    ] {
+        assert!(coloured.contains(COLOUR), "{coloured:?}");
+    }
+}
+
+#[test]
+fn each_stream_decides_about_its_colours() {
+    let sale = finished();
+    sale.replace("sale.yaml", "channels:", "chanels:");
+    let command = sale.command_after("exec > out.txt", &["check", "sale.yaml"]);
+    let terminal = Terminal::start(command);
+    terminal.shows("error[");
+    let shown = terminal.coloured();
+    terminal.finish().exits(2);
+    assert!(shown.contains(COLOUR), "findings on the terminal are coloured: {shown:?}");
+    let file = std::fs::read_to_string(sale.path("out.txt")).expect("the file");
+    assert!(!file.contains(COLOUR) && !file.is_empty(), "{file:?}");
+}
+
+#[test]
+fn log_and_help_respect_the_choice_of_colours() {
+    let sale = finished();
+    let logged = |more: &[&str]| sale.campaign(&[&["status", "-v"], more].concat()).exits(0).stderr;
+    assert!(!logged(&["--color", "never"]).contains(COLOUR));
+    let help = |more: &[&str]| sale.campaign(&[&["status", "--help"], more].concat()).exits(0).stdout;
+    assert!(help(&["--color", "always"]).contains(COLOUR) && !help(&[]).contains(COLOUR));
+}
+
+#[test]
+fn findings_are_wrapped_at_words() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().to(2).through(&gateway).write();
+    sale.replace("sale.yaml", "channels:", "chanels:");
+    let whole = sale.campaign(&["check", "sale.yaml"]).exits(2).stderr;
+    let narrow = Terminal::start_on(60, sale.command(&["check", "sale.yaml"]));
+    narrow.shows("sale.yaml: ");
+    let shown = narrow.shown();
+    narrow.finish().exits(2);
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let missing: Vec<_> = words(&whole).into_iter().filter(|word| !words(&shown).contains(word)).collect();
+    assert!(missing.is_empty(), "{missing:?} in\n{shown}");
+    let prose = shown.lines().filter(|line| !line.contains(" | ") && !line.contains("campaign "));
+    assert!(prose.clone().all(|line| line.chars().count() <= 60), "{shown}");
+}

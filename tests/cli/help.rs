@@ -1,0 +1,79 @@
+//! Help, and the errors of a command line that cannot be understood.
+
+use std::process::Command;
+
+use crate::support::{Folder, Process, campaign};
+
+fn plain(arguments: &[&str], columns: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
+    command.args(arguments).env_clear().env("COLUMNS", columns);
+    let told = Process::start(command).finish().exits(0);
+    assert!(told.stderr.is_empty(), "{}", told.told());
+    told.stdout.clone()
+}
+
+#[test]
+fn program_alone_prints_its_help_to_standard_output() {
+    let help = plain(&["--help"], "80");
+    for arguments in [&[][..], &["help"], &["-h"]] {
+        assert_eq!(plain(arguments, "80"), help, "{arguments:?}");
+    }
+    let groups =
+        ["Write:", "Send:", "Follow up:", "Fix:", "Automate:", "People:", "Administer:", "Options:", "Examples:"];
+    let places: Vec<usize> = groups.iter().map(|group| help.find(&format!("\n{group}\n")).expect(group)).collect();
+    assert!(places.is_sorted(), "{help}");
+    assert!(help.contains("  serve        Start the dashboard, webhook endpoint and scheduler\n"), "{help}");
+    assert!(!help.contains("--state-dir") && help.contains("--json"), "only the common options: {help}");
+}
+
+#[test]
+fn help_fits_the_width_of_the_terminal() {
+    for columns in [80, 100, 200] {
+        for command in
+            [&["--help"][..], &["run", "--help"], &["run", "-h"], &["results", "--help"], &["suppress", "-h"]]
+        {
+            let help = plain(command, &columns.to_string());
+            let longest = help.lines().max_by_key(|line| line.chars().count()).expect("lines");
+            // Examples and names of options are not broken.
+            let is_whole = longest.trim_start().starts_with("campaign ") || longest.starts_with("Usage:");
+            assert!(is_whole || longest.chars().count() <= columns.min(100), "{columns} {command:?}: {longest}");
+        }
+    }
+}
+
+#[test]
+fn short_help_of_a_command_leaves_out_what_long_help_has() {
+    let (short, long) = (plain(&["run", "-h"], "100"), plain(&["run", "--help"], "100"));
+    assert!(!short.contains("--state-dir") && long.contains("--state-dir"), "{short}");
+    for heading in ["Recipients:", "Confirmation and approval:", "Rehearsal:", "Global options:", "Examples:"] {
+        assert!(short.contains(heading) && long.contains(heading), "{heading}: {short}");
+    }
+    assert!(short.lines().count() < long.lines().count());
+}
+
+#[test]
+fn unknown_commands_are_answered_with_the_one_that_exists() {
+    let folder = Folder::new(false);
+    for (typed, meant) in [
+        ("send", "`campaign run`"),
+        ("start", "`campaign run`"),
+        ("list", "`campaign status`"),
+        ("delete", "`campaign stop --for-good`"),
+        ("validate", "`campaign check`"),
+        ("serve-dashboard", "`campaign serve`"),
+    ] {
+        let refused = folder.campaign(&[typed]).exits(2).says(&format!("unrecognized subcommand '{typed}'"));
+        refused.says(&format!("did you mean {meant}?"));
+    }
+    let told = folder.campaign(&["send", "sale.yaml", "--json"]).exits(2).json();
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("did you mean `campaign run`?")), "{told}");
+}
+
+#[test]
+fn guessed_commands_send_nothing() {
+    let sale = campaign().write();
+    for guess in ["send", "start", "resume", "go", "launch"] {
+        sale.campaign(&[guess, "sale.yaml", "--yes"]).exits(2);
+    }
+    assert!(!sale.path("state").exists(), "no run was recorded");
+}

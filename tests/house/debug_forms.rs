@@ -1,0 +1,35 @@
+//! Debug forms are for engineers: no message to a person is made of one.
+
+use std::fs;
+
+use super::{files, is_test, source};
+
+/// Files that write a text in quotes by its Debug form, or make a key of it that is never shown.
+const ALLOWED: [(&str, &str); 8] = [
+    ("manifest/resolve/placeholders.rs", "a header in quotes, as YAML writes it"),
+    ("manifest/resolve/names.rs", "a header in quotes, as YAML writes it"),
+    ("audience/columns.rs", "a header in quotes, as YAML writes it"),
+    ("audience/form_trouble.rs", "a sheet in quotes, as YAML writes it"),
+    ("runs/inputs.rs", "a sheet in quotes, as YAML writes it"),
+    ("check/rules/database_value.rs", "a column in quotes, as a text writes it"),
+    ("web/pages/indexes.rs", "the version of a run in a cache"),
+    ("failpoint.rs", "for tests"),
+];
+
+#[test]
+fn messages_contain_no_debug_forms() {
+    let mut found = Vec::new();
+    for file in files(&source()).into_iter().filter(|file| !is_test(file)) {
+        let within = file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned();
+        if ALLOWED.iter().any(|(allowed, _)| *allowed == within) {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("a file");
+        let code = text.split("mod tests {").next().unwrap_or_default();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let is_test = |line: &&str| line.contains("assert") || line.contains("panic!");
+        let shown = lines.filter(|line| line.contains(":?}") && !is_test(line));
+        found.extend(shown.map(|line| format!("{within}: {}", line.trim())));
+    }
+    assert!(found.is_empty(), "a message shows a Debug form; use Display:\n{}", found.join("\n"));
+}

@@ -1,0 +1,89 @@
+//! Help of the program and of each command.
+
+use super::compare;
+use crate::support::Folder;
+
+/// Every command that has help of its own, `help` apart.
+const COMMANDS: [&str; 60] = [
+    "init",
+    "check",
+    "explain",
+    "preview",
+    "test",
+    "run",
+    "plan",
+    "approve",
+    "stop",
+    "status",
+    "results",
+    "report",
+    "replies",
+    "outcome",
+    "reconcile",
+    "resolve",
+    "retry",
+    "show",
+    "find",
+    "forget",
+    "purge",
+    "sandbox",
+    "serve",
+    "worker",
+    "connector",
+    "schema",
+    "completions",
+    "gateway",
+    "gateway balance",
+    "gateway senders",
+    "gateway status",
+    "gateway templates",
+    "gateway templates list",
+    "gateway templates create",
+    "gateway templates delete",
+    "gateway viber-templates",
+    "gateway viber-templates list",
+    "gateway viber-templates create",
+    "gateway viber-templates delete",
+    "gateway add",
+    "gateway hook",
+    "gateway trust",
+    "gateway lookup",
+    "gateway otp",
+    "suppress",
+    "suppress add",
+    "suppress remove",
+    "suppress import",
+    "suppress export",
+    "suppress list",
+    "ledger",
+    "ledger check",
+    "ledger copy",
+    "ledger backup",
+    "ledger restore",
+    "ledger upgrade",
+    "schedule",
+    "schedule add",
+    "schedule list",
+    "schedule next",
+];
+
+#[test]
+fn help_of_the_program_lists_every_command() {
+    compare("help", folder, &["--help"]);
+    let help = folder().campaign(&["--help"]).exits(0).stdout;
+    for command in COMMANDS.iter().filter(|command| !command.contains(' ')) {
+        assert!(help.lines().any(|line| line.trim_start().split(' ').next() == Some(command)), "{command}:\n{help}");
+    }
+}
+
+#[test]
+fn help_of_each_command_fits_the_terminal() {
+    for command in COMMANDS {
+        let arguments: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        compare(&format!("help-{}", command.replace(' ', "-")), folder, &arguments);
+    }
+}
+
+fn folder() -> Folder {
+    Folder::new(false)
+}

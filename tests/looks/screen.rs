@@ -1,0 +1,57 @@
+//! What a terminal shows after a command: its lines, and the same with the name of each colour.
+
+use std::fmt::Write as _;
+use std::num::NonZeroU16;
+
+use vt100::{Cell, Color, Parser};
+
+/// More lines than any command prints.
+const LINES: u16 = 400;
+
+/// The lines of a terminal of so many columns after these bytes; with `named`, each change of colour has its name.
+pub(super) fn screen(bytes: &str, columns: u16, named: bool) -> String {
+    let size = |number| NonZeroU16::new(number).expect("a size");
+    let mut parser = Parser::new(size(LINES), size(columns), 0);
+    parser.process(bytes.as_bytes());
+    let screen = parser.screen();
+    let lines = (0..LINES).map(|row| {
+        let (mut line, mut style) = (String::new(), String::new());
+        for cell in (0..columns).filter_map(|column| screen.cell(row, column)) {
+            if cell.is_wide_continuation() {
+                continue;
+            }
+            let now = if named && cell.has_contents() && cell.contents() != " " { name(cell) } else { style.clone() };
+            if now != style {
+                let closed = if style.is_empty() { "" } else { "›" };
+                let opened = if now.is_empty() { String::new() } else { format!("‹{now} ") };
+                let blanks = line.len() - line.trim_end().len();
+                let at = line.len() - blanks;
+                line.insert_str(at, closed);
+                let _ = write!(line, "{opened}");
+                style = now;
+            }
+            line.push_str(if cell.has_contents() { cell.contents() } else { " " });
+        }
+        let end = line.trim_end().to_owned();
+        if style.is_empty() { end } else { end + "›" }
+    });
+    let lines: Vec<String> = lines.collect();
+    lines.join("\n").trim_end().to_owned()
+}
+
+/// The colour and weight of a cell in words; nothing for plain text.
+fn name(cell: &Cell) -> String {
+    let color = match cell.fgcolor() {
+        Color::Default => "",
+        Color::Idx(1 | 9) => "red",
+        Color::Idx(2 | 10) => "green",
+        Color::Idx(3 | 11) => "yellow",
+        Color::Idx(4 | 12) => "blue",
+        Color::Idx(5 | 13) => "magenta",
+        Color::Idx(6 | 14) => "cyan",
+        Color::Idx(_) | Color::Rgb(..) => "other",
+    };
+    let words = [(true, color), (cell.bold(), "bold"), (cell.dim(), "dim"), (cell.underline(), "underline")];
+    let words = words.into_iter().filter(|(applies, word)| *applies && !word.is_empty());
+    words.map(|(_, word)| word).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,85 @@
+//! Commands for people, schedules and the ledger.
+
+use super::winter::{live, rehearsed, winter};
+use super::{compare, compare_typed};
+use crate::support::Folder;
+
+fn suppressed() -> Folder {
+    let folder = winter();
+    folder.campaign(&["suppress", "add", "+380500000102", "--reason", "called us"]).exits(0);
+    folder
+}
+
+fn scheduled() -> Folder {
+    let folder = live();
+    folder.replace("winter.yaml", "edition: winter-2026\n", "timezone: Europe/Kyiv\nschedule: { every: day 10:00 }\n");
+    folder
+}
+
+#[test]
+fn suppress_add_confirms_the_entry() {
+    compare("suppress-add", winter, &["suppress", "add", "+380500000102"]);
+}
+
+#[test]
+fn suppress_list_shows_each_entry() {
+    compare("suppress-list", suppressed, &["suppress", "list"]);
+}
+
+#[test]
+fn suppress_remove_asks_first() {
+    let typed = [("Enter", "")];
+    compare_typed("suppress-remove", suppressed, &["suppress", "remove", "+380500000102"], &typed);
+}
+
+#[test]
+fn suppress_add_names_a_wrong_number() {
+    compare("suppress-wrong", winter, &["suppress", "add", "12"]);
+}
+
+#[test]
+fn forget_asks_first() {
+    let typed = [("Enter", "")];
+    compare_typed("forget", rehearsed, &["forget", "+380500000102"], &typed);
+}
+
+#[test]
+fn purge_without_old_runs_says_so() {
+    compare("purge-nothing", rehearsed, &["purge", "--older-than", "400d"]);
+}
+
+#[test]
+fn schedule_add_asks_first() {
+    let typed = [("Enter to", "")];
+    compare_typed("schedule-add", scheduled, &["schedule", "add", "winter.yaml"], &typed);
+}
+
+#[test]
+fn schedule_list_without_schedules_says_so() {
+    compare("schedule-list-empty", winter, &["schedule", "list"]);
+}
+
+#[test]
+fn plan_describes_what_would_be_sent() {
+    compare("plan", live, &["plan", "winter.yaml"]);
+}
+
+#[test]
+fn ledger_check_reports_a_sound_ledger() {
+    compare("ledger-check", rehearsed, &["ledger", "check"]);
+}
+
+#[test]
+fn ledger_backup_names_its_folder() {
+    compare("ledger-backup", rehearsed, &["ledger", "backup", "copy"]);
+}
+
+#[test]
+fn unknown_command_suggests_a_similar_one() {
+    compare("unknown-command", winter, &["send", "winter.yaml"]);
+}
+
+#[test]
+fn unknown_option_is_named() {
+    compare("unknown-option", winter, &["run", "winter.yaml", "--quick"]);
+}
