@@ -13,7 +13,7 @@ use crate::message::{
 pub(super) static RULE: Rule = Rule::warning(
     "cell-is-text",
     RuleText {
-        cause: "A message treats a cell as more than text. Cells are always text: `{% if vip %}` is \
+        cause: "A message treats a cell as a number or boolean. Cells are always text: `{% if vip %}` is \
                 true even for `false` and `0`, and a cell never equals a number.",
         example: &["message: \"{% if code == 5 %}Thank you!{% endif %}\""],
         fix: "compare with the text in the list, `code == \"5\"`, or convert the cell: `code | int == 5`",

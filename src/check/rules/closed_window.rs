@@ -6,7 +6,7 @@ use crate::manifest::{Campaign, Profile};
 pub(super) static RULE: Rule = Rule::error(
     "closed-window",
     RuleText {
-        cause: "The sending windows never open together. Messages are sent only while both the campaign's \
+        cause: "The sending windows never overlap. Messages are sent only while both the campaign's \
                 window and the profile's `policy.window` are open.",
         example: &[
             "timezone: Europe/Kyiv",

@@ -7,8 +7,7 @@ use crate::manifest::{Campaign, Profile};
 pub(super) static RULE: Rule = Rule::note(
     "promised-receipts",
     RuleText {
-        cause: "The gateway does not send all webhooks. It guarantees them only for some types of \
-                message.",
+        cause: "The gateway does not guarantee every webhook. Only some types of message have guaranteed webhooks.",
         example: &["channels: [{ sms: { … } }]                  # no webhooks are guaranteed for `sms`"],
         fix: "nothing to fix: `serve` and `reconcile --all` request missing delivery statuses",
     },

@@ -16,7 +16,7 @@ const SAYS_THE_SAME: &str = "each run sends the same message; to change it each 
                              or in the file name of the list or of a template";
 
 /// The failure of a command that has no option for the gateway.
-fn without_option(error: Error) -> Failure {
+fn explain_missing_gateway(error: Error) -> Failure {
     match error {
         Error::NoGatewayNamed => {
             Failure::wrong("the campaign names no gateway").with_help("set `gateway: NAME` in the campaign file")
@@ -27,14 +27,17 @@ fn without_option(error: Error) -> Failure {
 
 pub(super) async fn add(context: &Context, args: &ArmArgs) -> Result<u8, Failure> {
     let adapters = context.adapters(context.ledger().await?)?;
-    let arming = Arming::look(&adapters, &args.file).await.map_err(without_option)?;
+    let arming = Arming::look(&adapters, &args.file).await.map_err(explain_missing_gateway)?;
     let (findings, repeats_itself) = (arming.findings.clone(), arming.repeats_itself);
     if !context.output.json {
         context.output.findings(&findings);
     }
     let (next, was_armed, to_come) = (arming.next.clone(), arming.was_armed, arming.survey.is_none());
     let list = arming.inputs.campaign.recipients.clone();
-    let armed = arming.arm(&adapters, consent::of(&context.output, args.yes).as_ref()).await.map_err(without_option)?;
+    let armed = arming
+        .arm(&adapters, consent::of(&context.output, args.yes).as_ref())
+        .await
+        .map_err(explain_missing_gateway)?;
     if context.output.json {
         let next: Vec<_> = next.iter().map(Occurrence::moment).collect();
         let (name, file) = (&armed.name, &armed.file);

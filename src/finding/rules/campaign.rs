@@ -37,12 +37,12 @@ rules! {
               such as `12h`",
     }
     error FILE_NAME = "file-name" {
-        cause: "A file name contains more than the date. File names cannot depend on the recipient.",
+        cause: "A file name uses a template other than the date. File names cannot depend on the recipient.",
         example: ["recipients: { file: \"{{ name }}.csv\" }"],
         fix: "use a fixed name, or only the date: `list-{{ today }}.csv`",
     }
     error PATH_OUTSIDE = "path-outside" {
-        cause: "An assistant tried to open an outside file. Assistants can open only the files \
+        cause: "A path leads outside the campaigns folder. Assistants can open only the files \
                 inside it.",
         example: ["recipients: { file: ../../payroll.csv }     # opened by an assistant"],
         fix: "move the file into the campaigns folder, or run the campaign yourself from the command line",
@@ -126,7 +126,7 @@ rules! {
         fix: "add or remove the key that the finding names, or change `type`",
     }
     error NEVER_RESENT = "never-resent" {
-        cause: "Messages in doubt must not be resent here. A second code or call would do harm, and a \
+        cause: "This campaign must not resend messages in doubt. A second code or call would do harm, and a \
                 slow asynchronous queue might still send the first message.",
         example: ["endpoint: async", "delivery: { on_in_doubt: resend_if_not_found }"],
         fix: "write `on_in_doubt: hold`, and use `campaign resolve` to decide what happens to rows in doubt",
@@ -163,7 +163,7 @@ rules! {
         fix: "write `{{ first_name }}` to insert the recipient's value",
     }
     warning FOREIGN_PLACEHOLDER = "foreign-placeholder" {
-        cause: "Another program's placeholder is sent. Examples: `%name%`, `[name]`, `<name>`, `#name#`, \
+        cause: "A placeholder would be sent literally. Examples: `%name%`, `[name]`, `<name>`, `#name#`, \
                 `*|NAME|*`, `${name}`.",
         example: ["message: \"Hi %first_name%!\""],
         fix: "write `{{ first_name }}` to insert the recipient's value",

@@ -20,12 +20,12 @@ rules! {
               get messages",
     }
     warning SUPPRESS_ROW = "suppress-row" {
-        cause: "A row of an opt-out list has no number. Its recipient still gets messages.",
+        cause: "An opt-out row has no valid number. Its recipient still gets messages.",
         example: ["opt-outs.csv row 7: 38050123"],
         fix: "correct the rows listed in the finding",
     }
     error EXCLUDE = "exclude" {
-        cause: "The run under `exclude` is unusable. Recipients who should be excluded would get a \
+        cause: "The run under `exclude` cannot be used. Recipients who should be excluded would get a \
                 message.",
         example: ["recipients: { file: list.csv, exclude: { run: autumn-teaser } }     # no such run"],
         fix: "name a finished run that sent messages; `campaign status` lists the runs",

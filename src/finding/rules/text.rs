@@ -40,7 +40,7 @@ rules! {
               the row, and `address` is the table column",
     }
     error CONDITION = "condition" {
-        cause: "A condition treats a cell as more than text. Cells are always text, so it would select \
+        cause: "A condition treats a cell as a number or boolean. Cells are always text, so it would select \
                 everyone or no one.",
         example: ["recipients: { file: list.csv, where: code == 5 }"],
         fix: "compare with text, such as `code == \"5\"`, or convert the cell: `code | int == 5`",
