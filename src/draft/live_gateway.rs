@@ -1,7 +1,7 @@
 //! The line `gateway: NAME` of a campaign file, inserted without a change to anything else in the file.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde_yaml::{Mapping, Value};
@@ -21,6 +21,7 @@ const LARGEST: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub struct GatewayLine {
     file: PathBuf,
+    before: String,
     text: String,
 }
 
@@ -29,16 +30,20 @@ impl GatewayLine {
     /// one line.
     #[must_use]
     pub fn of(file: &Path, gateway: &str) -> Option<Self> {
-        let text = with_gateway(&read(file)?, gateway)?;
-        Some(Self { file: file.to_owned(), text })
+        let before = read(file)?;
+        let text = with_gateway(&before, gateway)?;
+        Some(Self { file: file.to_owned(), before, text })
     }
 
     /// Writes the file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written, or changed since it was read.
     pub fn write(&self) -> Result<(), DraftError> {
         let unwritten = |error| DraftError::Unwritten { path: self.file.display().to_string(), error };
+        if read(&self.file).as_ref() != Some(&self.before) {
+            return Err(unwritten(io::Error::other("it changed meanwhile; run the same command again")));
+        }
         let place = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
         replace(&place, self.text.as_bytes()).map_err(unwritten)
     }
@@ -54,10 +59,11 @@ pub fn campaigns_in(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|path| is_yaml(path) && is_campaign(path)).collect()
 }
 
+/// The text of a file. `None` if it cannot be read, or is larger than a campaign file can be.
 fn read(file: &Path) -> Option<String> {
     let mut text = String::new();
-    regular_file::open(file).ok()?.take(LARGEST).read_to_string(&mut text).ok()?;
-    Some(text)
+    let read = regular_file::open(file).ok()?.take(LARGEST + 1).read_to_string(&mut text).ok()?;
+    (read as u64 <= LARGEST).then_some(text)
 }
 
 /// The text of a campaign with the line: behind a commented-out `gateway`, else at the end.
@@ -84,6 +90,30 @@ fn with_gateway(before: &str, gateway: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const CAMPAIGN: &str = "channels: [sms: { message: hi }]\n";
+
+    #[test]
+    fn file_that_changed_meanwhile_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("sale.yaml");
+        fs::write(&file, CAMPAIGN).unwrap();
+        let line = GatewayLine::of(&file, "main").unwrap();
+        let edited = format!("{CAMPAIGN}# edited\n");
+        fs::write(&file, &edited).unwrap();
+        assert!(line.write().is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), edited);
+        GatewayLine::of(&file, "main").unwrap().write().unwrap();
+        assert!(fs::read_to_string(&file).unwrap().ends_with("gateway: main\n"));
+    }
+
+    #[test]
+    fn file_beyond_the_limit_is_not_extended() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("sale.yaml");
+        fs::write(&file, format!("{CAMPAIGN}{}", "# filler\n".repeat(130_000))).unwrap();
+        assert!(GatewayLine::of(&file, "main").is_none());
+    }
 
     #[test]
     fn line_stands_behind_its_comment_and_changes_nothing_else() {
