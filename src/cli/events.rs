@@ -37,7 +37,7 @@ fn wait(output: &Output, event: &delivery::DeliveryEvent) {
     match event {
         // A single operation has no counts and no warm-up.
         delivery::DeliveryEvent::Settled { .. } | delivery::DeliveryEvent::Asking { .. } => {}
-        delivery::DeliveryEvent::Warning(what) => output.note(what),
+        delivery::DeliveryEvent::Warning(what) => output.warning(what),
         delivery::DeliveryEvent::Waiting { reason, time, next } => output.note(&progress::wait(reason, *time, *next)),
         delivery::DeliveryEvent::Slow { waited, at_most } => {
             output.note(&format!("waiting for a response: {} so far, at most {}", duration(*waited), duration(*at_most)));

@@ -100,8 +100,10 @@ fn line(row: &Value, live: bool) -> Vec<Span> {
     let mut parts = vec![
         vec![strong(told("run")), plain(format!(" row {}", row["row"]))],
         vec![state.unwrap_or_else(|| plain(told("state")))],
-        vec![plain(channel)],
     ];
+    if !channel.is_empty() {
+        parts.push(vec![plain(channel)]);
+    }
     if !live {
         parts.push(vec![plain("rehearsal")]);
     }

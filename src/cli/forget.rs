@@ -46,7 +46,9 @@ async fn agree(context: &Context, phone: Phone, person: &Person) -> Result<(), F
     let (rows, runs) = (plural(person.rows(), "row"), plural(person.runs.len() as u64, "run"));
     let question = Question::new(format!("Forget +{phone} for good?"), Answer::Yes, "forget it")
         .fact("rows", format!("{rows} in {runs}"))
-        .note("The number and all cells of these rows are removed from the ledger, the copies and the results.")
+        .note(
+            "The number and all cells of these rows are removed from the ledger, the copies of lists and the results.",
+        )
         .note("Planned messages to the number are skipped. It no longer receives marketing.");
     confirm(&context.output, question, "forgetting a recipient", "Nothing was forgotten.").await
 }

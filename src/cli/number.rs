@@ -6,10 +6,14 @@ use super::failure::Failure;
 use crate::audience::{PhoneProblem, parse};
 use crate::domain::{Phone, Region};
 
+/// How a number is written that any command understands.
+const INTERNATIONAL: &str = "use the international format, such as `+380501234567`";
+
 /// A number of the country whose numbers the campaign has.
 pub(super) fn number_of(typed: &SecretString, region: Option<Region>) -> Result<Phone, Failure> {
-    parse(typed.expose_secret(), region)
-        .map_err(|problem| Failure::wrong(format!("PHONE is not a valid phone number: {problem}")))
+    parse(typed.expose_secret(), region).map_err(|problem| {
+        Failure::wrong(format!("PHONE is not a valid phone number: {problem}")).with_help(INTERNATIONAL)
+    })
 }
 
 /// The number, national where its country was typed too.

@@ -40,7 +40,7 @@ pub(super) fn lines(options: &Options, run: &str, errors: &[RetriedError], scope
 }
 
 fn line(RetriedError { state, text, rows }: &RetriedError) -> String {
-    let (rows, state) = (thousands(*rows), state.name().replace('_', " "));
+    let (rows, state) = (thousands(*rows), state.words());
     let advice = match LastingError::of(text) {
         Some(LastingError::InvalidNumber) => " (correct the number in the list and run the campaign again)",
         Some(LastingError::OptedOut) => " (add the number with `campaign suppress add`)",

@@ -16,7 +16,7 @@ pub(super) fn meaning(state: State) -> Meaning {
 
 /// A state as people read it.
 pub(super) fn state(state: State) -> Span {
-    span(meaning(state), state.name().replace('_', " "))
+    span(meaning(state), state.words())
 }
 
 /// The rows of a run by state.

@@ -65,7 +65,7 @@ fn asked(context: &Context, run: &Run, stopping: bool) -> u8 {
     }
     let what = match stopping {
         true => "stops once the requests in flight are complete",
-        false => "is not being sent by any process",
+        false => "is not being sent, so there is nothing to stop",
     };
     let next = context.output.command(format!("status {name}"));
     context.output.result(format!("{name} {what}\nnext: {next}\n"));

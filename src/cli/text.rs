@@ -258,7 +258,7 @@ impl Line {
         };
         spans.extend(quotable(rest));
         let line = Self::new(spans).indented(text.len() - body.len());
-        let is_copied = body.starts_with("next") || body.starts_with("results: ");
+        let is_copied = label.is_some_and(|(label, _)| label == "next") || body.starts_with("results: ");
         if is_copied { line.whole() } else { line }
     }
 

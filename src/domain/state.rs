@@ -132,6 +132,12 @@ impl State {
         }
     }
 
+    /// The state in a sentence, such as `in doubt`.
+    #[must_use]
+    pub fn words(self) -> String {
+        self.name().replace('_', " ")
+    }
+
     /// The state's name in results, summaries and options.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -60,7 +60,7 @@ fn words(state: State) -> String {
     match state {
         // So that nobody takes it for delivered.
         State::Accepted => "accepted by the gateway".to_owned(),
-        state => state.name().replace('_', " "),
+        state => state.words(),
     }
 }
 

@@ -126,7 +126,7 @@ pub(super) fn figure_rows(figures: &RunFigures) -> Vec<FigureRow> {
     let mut rows = vec![row("rows", "", figures.counts.total())];
     rows.extend(shown_counts(&figures.counts).map(|(state, count)| match state {
         State::Delivered => row(DELIVERED, "", count),
-        state => row(&state.name().replace('_', " "), "", count),
+        state => row(&state.words(), "", count),
     }));
     rows.push(row(IN_PART, "", figures.channels.in_part()));
     for (channel, of) in figures.channels.iter() {

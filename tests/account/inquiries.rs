@@ -90,7 +90,7 @@ fn each_failure_has_its_code_says_why_and_shows_no_key() {
     }
     let gateway = Gateway::always(page(429));
     let house = folder(&gateway);
-    house.campaign(&["gateway", "senders"]).exits(5).says("HTTP 429").says("wait 120 s");
+    house.campaign(&["gateway", "senders"]).exits(5).says("HTTP 429").says("slow down for 120 s");
 }
 
 #[test]

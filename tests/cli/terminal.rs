@@ -188,7 +188,7 @@ fn the_list_of_runs_cuts_no_word_however_narrow_the_terminal_is() {
 fn question_about_some_rows_counts_only_these() {
     let sale = live();
     let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "-n", "1"]));
-    asked.shows("Send 1 message").shows("1 of 3 in sale.csv; the other 2 remain planned");
+    asked.shows("Send 1 message").shows("1 of 3 in sale.csv; 2 more remain planned");
     asked.shows("at most 0.80").shows("Hello, Person 2");
     asked.shows("Type 1 to send").types("no");
     asked.finish().exits(2);

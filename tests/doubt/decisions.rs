@@ -156,10 +156,10 @@ fn what_was_decided_is_decided_again_by_name_only_and_sent_stays_sent() {
         let more = ["--as", "not-sent", "--i-accept-duplicates", number];
         sale.campaign(&[&["resolve", "sale"], which, &more].concat())
     };
-    not_sent(&["--rows", "3"], "1").exits(2).says("row 3 is assumed_sent");
+    not_sent(&["--rows", "3"], "1").exits(2).says("row 3 is assumed sent");
     not_sent(&["--all"], "3").exits(3);
     assert_eq!(states(&sale), "asnnnaaaaa");
-    sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(3).says("no row of sale@1 needs a decision");
+    sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(3).says("sale@1 has no messages in doubt");
     sale.campaign(&["resolve", "sale", "--rows", "4", "--as", "sent"]).exits(3);
     assert_eq!(states(&sale), "assnnaaaaa");
 }

@@ -4,7 +4,7 @@ use super::compare;
 use crate::support::Folder;
 
 /// Every command that has help of its own, `help` apart.
-const COMMANDS: [&str; 60] = [
+const COMMANDS: [&str; 66] = [
     "init",
     "check",
     "explain",
@@ -65,6 +65,12 @@ const COMMANDS: [&str; 60] = [
     "schedule add",
     "schedule list",
     "schedule next",
+    "schedule pause",
+    "schedule resume",
+    "schedule remove",
+    "serve link",
+    "serve list",
+    "serve revoke",
 ];
 
 #[test]

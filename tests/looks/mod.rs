@@ -71,7 +71,7 @@ fn steady(text: &str, folder: &Folder) -> String {
             (r"\d{4}-\d\d-\d\d", "[date]"),
             (r"\w{3} \d{1,2} \w{3} \d{4}, \d\d:\d\d", "[day]"),
             (r"local time(›?) {3}.*", "local time$1   [time]"),
-            (r"\b\d\d:\d\d(:\d\d)?\b", "[time]"),
+            (r"(?m)(^| )\d\d:\d\d(:\d\d)?\b", "$1[time]"),
             (r"\b\d+(\.\d+)? (ms|s)\b", "[duration]"),
             (r"127\.0\.0\.1:\d+", "127.0.0.1:[port]"),
             (r"\b[0-9a-f]{13,64}\b", "[digest]"),

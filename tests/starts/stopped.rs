@@ -73,7 +73,7 @@ fn rows_that_were_rejected_before_the_stop_are_not_cancelled() {
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(3).says("6 rows cancelled");
     let refused =
         sale.campaign(&["retry", "sale", "--yes"]).exits(2).says("sale@1 was cancelled and cannot send again");
-    refused.says("help: to send its rejected and unsent rows: campaign run sale.yaml --gateway local");
+    refused.says("help: to send its rejected and unsent rows: `campaign run sale.yaml --gateway local`");
     sale.run(&[]).exits(0).says("2 accepted").says("8 skipped");
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 3, 4].map(phone));
 }

@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule::note(
             "  - viber: { signature: OlenaCo, message: Hi }",
             "  - sms: { signature: OlenaCo, message: Hi }",
         ],
-        fix: "set how long the first channel is tried, such as `lifetime: 1h`",
+        fix: "add a lifetime to the first channel, such as `lifetime: 1h`",
     },
 );
 
@@ -39,7 +39,7 @@ fn late(campaign: &Campaign, path: &str, content: &Content<Text>) -> Option<Find
         (possible && !said).then(|| (index, stage.channel()))
     })?;
     let next = content.stages.get(index + 1)?.channel();
-    let message = format!("`{channel}` has no `lifetime`, so {next} is tried up to two days later");
+    let message = format!("`{channel}` has no `lifetime`, so {next} might be tried up to two days later");
     let place = campaign.places.of_key(&format!("{path}channels[{index}].{channel}"));
-    Some(Finding::new(&RULE, message).help("set how long it is tried, such as `lifetime: 1h`").at(place))
+    Some(Finding::new(&RULE, message).help(format!("add a lifetime to `{channel}`, such as `lifetime: 1h`")).at(place))
 }

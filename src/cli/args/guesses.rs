@@ -97,7 +97,7 @@ const GUESSES: &[(&str, &[&str], &[Suggestion])] = &[
     ("ledger", &["move", "export", "migrate"], &[LEDGER_COPY]),
 ];
 
-const RUN: &str = "sends a campaign, or resumes an unfinished run";
+const RUN: &str = "sends or resumes a campaign";
 const STOP: &str = "stops a run; with `--for-good` it cancels the run";
 const STATUS: &str = "shows runs and their counts";
 const LOOKUP: (&str, &str) = ("gateway lookup", "looks up whether a number is valid");

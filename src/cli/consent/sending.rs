@@ -96,7 +96,7 @@ impl Sending<'_> {
         }
         let rest = survey.planned().saturating_sub(number);
         if rest > 0 {
-            text += &format!("; the other {} {} planned", thousands(rest), one_or(rest, "remains", "remain"));
+            text += &format!("; {} more {} planned", thousands(rest), one_or(rest, "remains", "remain"));
         }
         vec![strong(thousands(number)), plain(text)]
     }
@@ -178,6 +178,8 @@ pub(super) fn add_local_time(question: &mut Question, inputs: &Inputs, survey: &
     if zones.is_empty() {
         zones.extend(inputs.campaign.brief.timezone.as_deref().map(|zone| (zone, rows.len())));
     }
+    // Numbers of countries with several zones tell no local time.
+    let unknown = rows.len().saturating_sub(zones.iter().map(|(_, recipients)| recipients).sum());
     let now = Timestamp::now();
     let (shown, others) = zones.split_at(zones.len().min(ZONES));
     let mut spans = Vec::new();
@@ -186,7 +188,7 @@ pub(super) fn add_local_time(question: &mut Question, inputs: &Inputs, survey: &
         if !spans.is_empty() {
             spans.push(plain(", "));
         }
-        let of = if zones.len() > 1 { format!(" ({})", thousands(*recipients)) } else { String::new() };
+        let of = if zones.len() > 1 || unknown > 0 { format!(" ({})", thousands(*recipients)) } else { String::new() };
         let time = format!("{} in {}", local.strftime("%H:%M"), city(zone));
         match part_of_day(&local) {
             Some(part) => spans.push(caution(format!("{time}, {part}{of}"))),
@@ -195,6 +197,9 @@ pub(super) fn add_local_time(question: &mut Question, inputs: &Inputs, survey: &
     }
     if !others.is_empty() {
         spans.push(plain(format!(" and {}", plural(others.len() as u64, "other time zone"))));
+    }
+    if unknown > 0 && !spans.is_empty() {
+        spans.push(caution(format!(", unknown for {}", plural(unknown, "recipient"))));
     }
     if !spans.is_empty() {
         question.add("local time", spans);

@@ -143,8 +143,8 @@ impl Questions<'_> {
     }
 
     async fn async_url(&self, given: Option<String>) -> Result<Option<Address>, Failure> {
-        let question = "Wait for each of the gateway's responses (sync), or let the gateway queue messages (async)? \
-                        Async needs the second URL that your provider gave you.\nURL for async, or press Enter for sync: ";
+        let question = "Sync: campaign waits for the result of each request. Async: the gateway queues the messages, which needs a \
+                        second URL from your provider.\nURL for async, or press Enter for sync: ";
         let given = given.or_else(|| (!self.can_ask).then(String::new));
         self.answer(("--async-url URL", given), question, |text| {
             Some(text).filter(|text| !text.is_empty()).map(address).transpose()

@@ -13,7 +13,7 @@ pub(super) fn hint(changed: &ChangedInputs, options: &Options) -> String {
     let accept = accept(file, gateway.as_deref(), options);
     let stop = options.command(format!("stop {run} --for-good"));
     if let Some(edition) = earlier_edition {
-        return of_earlier_edition(edition, &accept, &stop);
+        return of_earlier_edition(run, edition, (&accept, &stop));
     }
     match changes {
         InputChanges::List { .. } => format!(
@@ -44,17 +44,17 @@ pub(super) fn retry_hint(changes: &InputChanges, campaign: &Path, gateway: &str,
 }
 
 /// What to do if the changed run belongs to an earlier edition, such as that of yesterday.
-fn of_earlier_edition(edition: &EarlierEdition, accept: &str, stop: &str) -> String {
-    let (unfinished, now) = (edition.unfinished_name(), edition.now_name());
-    let first = format!("to cancel the rest of {unfinished}: `{stop}`, then run the same command again");
+fn of_earlier_edition(run: &str, edition: &EarlierEdition, (accept, stop): (&str, &str)) -> String {
+    let now = if edition.now.is_empty() { "the message without an edition".to_owned() } else { edition.now_name() };
+    let first = format!("to cancel the rest of {run}: `{stop}`, then run the same command again");
     match edition.is_kept {
         true => format!(
-            "{first}; to send {unfinished} with the changes to everyone who does not have it yet: `{accept}`; the run \
-             after that sends {now}"
+            "{first}; to send the changes to everyone who has no message of {run} yet: `{accept}`; the run after that \
+             sends {now}"
         ),
         false => format!(
-            "{first}; to send {now} to everyone who did not get {unfinished}: `{accept}`; the run after that sends \
-             {now} to the others"
+            "{first}; to send {now} to everyone who has no message of {run}: `{accept}`; the run after that sends {now} \
+             to the others"
         ),
     }
 }
@@ -90,8 +90,11 @@ mod tests {
         for is_kept in [true, false] {
             let edition = EarlierEdition { unfinished: "monday".to_owned(), now: "tuesday".to_owned(), is_kept };
             let told = changed(list(), Some(edition));
-            assert!(told.starts_with("to cancel the rest of the edition `monday`"), "{told}");
+            assert!(told.starts_with("to cancel the rest of sale@1"), "{told}");
             assert!(told.find(STOP) < told.find(ACCEPT), "{told}");
+            let without = EarlierEdition { unfinished: String::new(), now: String::new(), is_kept };
+            let told = changed(list(), Some(without));
+            assert!(told.contains("the message without an edition") && !told.contains("no edition"), "{told}");
         }
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
         Error::Cancelled { file: campaign, gateway, .. } => {
             let campaign = campaign.as_deref().map_or_else(|| "FILE".to_owned(), file);
             format!(
-                "to send its rejected and unsent rows: {}; to include its cancelled recipients, use a new `edition` or \
+                "to send its rejected and unsent rows: `{}`; to include its cancelled recipients, use a new `edition` or \
                  `--again`, which also send to recipients who already have the message",
                 command(&format!("run {campaign} --gateway {gateway}"))
             )
@@ -175,10 +175,10 @@ fn template(refusal: &TemplateRefusal, options: &Options) -> Option<String> {
 fn retry(refusal: &RetryRefusal, options: &Options) -> Option<String> {
     Some(match refusal {
         RetryRefusal::Unfinished { file: campaign, gateway, .. } => {
-            format!("finish it first: {}", options.command(format!("run {} --gateway {gateway}", file(campaign))))
+            format!("finish it first: `{}`", options.command(format!("run {} --gateway {gateway}", file(campaign))))
         }
         RetryRefusal::Replaced { .. } => {
-            format!("retry the run that replaced it; to find it: {}", options.command("status --all"))
+            format!("retry the run that replaced it; to find it: `{}`", options.command("status --all"))
         }
         RetryRefusal::Changed { file, gateway, changes, .. } => changes::retry_hint(changes, file, gateway, options),
         RetryRefusal::Nothing { failed, .. } if *failed > 0 => {

@@ -33,7 +33,7 @@ rules! {
         fix: "fill in the file, or create a complete campaign to start from with `campaign init NAME`",
     }
     error FILE_TOO_COMPLEX = "file-too-complex" {
-        cause: "A file has too deep nesting or too many aliases. Reading it could exhaust memory, so it is \
+        cause: "A file is nested too deeply or has too many aliases. Reading it could exhaust memory, so it is \
                 rejected.",
         example: ["vars: { a: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]] }"],
         fix: "write the values out instead of using anchors and aliases, and check the indentation",

@@ -10,7 +10,7 @@ use crate::ledger::State;
 #[derive(Debug, thiserror::Error)]
 pub enum DecisionRefusal {
     /// A row cannot become what was decided.
-    #[error("row {row} is {state}, so this decision does not apply; no decision was recorded")]
+    #[error("row {row} is {}, so this decision does not apply; no decision was recorded", .state.words())]
     Unfit {
         /// The row.
         row: Row,
@@ -18,7 +18,7 @@ pub enum DecisionRefusal {
         state: State,
     },
     /// A row that was named needs no decision.
-    #[error("row {row} is {state}, not in doubt; no decision was recorded")]
+    #[error("row {row} is {}, not in doubt; no decision was recorded", .state.words())]
     NotInDoubt {
         /// The row.
         row: Row,
@@ -26,7 +26,7 @@ pub enum DecisionRefusal {
         state: State,
     },
     /// No row of a run needs a decision.
-    #[error("no row of {run} needs a decision")]
+    #[error("{run} has no messages in doubt")]
     Nothing {
         /// The run.
         run: String,

@@ -25,9 +25,7 @@ pub(super) fn unanswered(gateway: &str, key: &str, failure: &InquiryFailure) -> 
         FailureCause::KeyRefused => format!("{reason}; the profile `{gateway}` reads the key from {key}"),
         FailureCause::Refused => reason.clone(),
         FailureCause::NotConnected => format!("{reason}; no request was sent"),
-        FailureCause::SlowDown(Some(wait)) => {
-            format!("{reason}; wait {} s before trying again", wait.as_secs())
-        }
+        FailureCause::SlowDown(Some(wait)) => format!("{reason} for {} s", wait.as_secs()),
         FailureCause::SlowDown(None) => reason.clone(),
         FailureCause::TimedOut | FailureCause::Unclear => {
             format!("`{gateway}` gave no usable response: {reason}")
