@@ -183,7 +183,7 @@ fn what_is_wrong_with_the_channels_of_a_variant_is_told_at_the_variant() {
     let variant = "{ share: 50%, channels: [ { viber: { signature: OlenaCo, message: Hello } }, { sms: { signature: OlenaCo, message: Hello } } ] }";
     let sale = campaign().to(4).top(&format!("variants: {{ a: {{ share: 50% }}, b: {variant} }}")).write();
     let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    told.says("`viber` has no `lifetime`, so sms is tried up to two days later")
+    told.says("`viber` has no `lifetime`, so sms might be tried up to two days later")
         .says("sale.yaml:2:")
         .says("    sms       1, 1 part each\n    viber     3\n    sms       3 at most, 1 part each\n");
 }

@@ -110,7 +110,7 @@ fn stop_ends_a_run_of_another_process_after_what_is_in_flight() {
     assert!(summary["counts"]["in_doubt"].is_null() && summary["counts"]["sending"].is_null(), "{summary}");
     let accepted = summary["counts"]["accepted"].as_u64().expect("a count");
     assert_eq!(sandbox.messages().len() as u64, accepted);
-    sale.campaign(&["stop", "sale@1"]).exits(0).says("not being sent by any process");
+    sale.campaign(&["stop", "sale@1"]).exits(0).says("is not being sent, so there is nothing to stop");
     sale.run(&["--limit", "5"]).exits(0);
     assert!(sandbox.messages().values().all(|&times| times == 1) && sandbox.messages().len() as u64 == accepted + 5);
 }

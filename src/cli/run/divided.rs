@@ -24,5 +24,5 @@ pub(in crate::cli) fn variants(brief: &Brief, survey: &Survey, rows: &RoaringBit
     let arms = brief.arms().into_iter().enumerate();
     let each = arms.filter_map(|(index, arm)| Some(format!("{} {}", thousands(number(index)), arm.name?)));
     let each: Vec<String> = each.collect();
-    (!each.is_empty()).then(|| format!("variants: {}", each.join(" · ")))
+    (!each.is_empty()).then(|| each.join(" · "))
 }

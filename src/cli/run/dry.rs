@@ -35,7 +35,7 @@ pub(super) async fn dry_run(context: &Context, inputs: Arc<Inputs>, args: &RunAr
     }
     let mut notes = vec!["A dry run sends no messages.".to_owned()];
     notes.extend(left_out(&survey.left_out));
-    notes.extend(variants(&campaign.brief, survey, &rows));
+    notes.extend(variants(&campaign.brief, survey, &rows).map(|each| format!("variants: {each}")));
     if let (Some(profile), Some(cost)) = (inputs.destination.profile(), dry.survey.cost(&inputs, &rows)) {
         notes.push(format!("a run {}", cost_words(&cost, profile.currency.as_deref())));
     }
