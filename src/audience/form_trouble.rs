@@ -35,7 +35,7 @@ pub(super) fn utf32(file: &Path) -> Finding {
 /// An encoding was told, and the file has another one for sure.
 pub(super) fn other_encoding(file: &Path, told: &str, found: &str) -> Finding {
     of_file(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is encoded in {found}, not in {told}"))
-        .help("delete `encoding` under `recipients`; the encoding is detected without it")
+        .help("delete `encoding` under `recipients`; the encoding is detected automatically")
 }
 
 /// `has_keys` is whether a campaign describes the file.

@@ -8,6 +8,7 @@ use super::clock::minute;
 use super::context::Context;
 use super::exit;
 use super::failure::Failure;
+use super::text::{Line, Text, caution, copied, plain};
 use crate::finding::{one_line, quoted};
 use crate::ledger::CopiedLedger;
 use crate::report::plural;
@@ -21,7 +22,7 @@ pub(super) async fn back_up(context: &Context, folder: &Path) -> Result<u8, Fail
          next: campaign ledger check --state-dir {}\n",
         quoted(&shown)
     );
-    tell(context, &shown, copied, ("contains a backup of the ledger", &rest))
+    tell(context, &shown, copied, ("backup of the ledger", &rest))
 }
 
 /// Reports where the copy of the ledger is, what it contains, and what to do next.
@@ -39,14 +40,14 @@ pub(super) fn tell(
         return Ok(exit::FINE);
     }
     let held = format!("{} with {}", plural(runs, "run"), plural(rows, "row"));
-    let mut text = format!("`{to}` {how}: {held}, the suppression list, receipts, plans and schedules\n");
+    let mut text = Text::from(Line::success([plain(format!("{how}: ")), copied(to)]));
+    text.line(2, [plain(format!("{held}, the suppression list, receipts, plans and schedules"))]);
     if without_copies > 0 {
-        text += &format!(
-            "{} cannot be resumed, because the copies of the inputs are missing\n",
-            plural(without_copies, "run")
-        );
+        let runs = plural(without_copies, "run");
+        text.line(2, [caution(format!("{runs} cannot be resumed, because the copies of the inputs are missing"))]);
     }
-    context.output.done(&(text + rest), exit::FINE);
+    text.extend(Text::from(rest));
+    context.output.done(text, exit::FINE);
     Ok(exit::FINE)
 }
 
@@ -73,7 +74,7 @@ fn text(context: &Context, told: &RestoredLedger) -> Result<String, Failure> {
     let command = |arguments: String| context.output.command(arguments);
     let held = format!("{} with {}", plural(told.runs, "run"), plural(told.rows, "row"));
     let made_at = minute(told.made_at);
-    let mut text = format!("restored the ledger of {made_at} to `{}`: {held}\n", context.place()?);
+    let mut text = format!("restored the backup from {made_at} to `{}`: {held}\n", context.place()?);
     for (run, rows) in &told.doubtful {
         let told = plural(*rows, "row");
         text += &format!(

@@ -57,7 +57,7 @@ async fn copy(context: &Context, to: &LedgerUrl) -> Result<u8, Failure> {
         "the ledger in `{place}` is unchanged, and no run can send with it any more\n\
          next: {next}, and use `--ledger` or CAMPAIGN_LEDGER from now on\n"
     );
-    backup::tell(context, address.shown(), copied?, ("now contains the ledger", &rest))
+    backup::tell(context, address.shown(), copied?, ("ledger copied", &rest))
 }
 
 async fn check(context: &Context) -> Result<u8, Failure> {

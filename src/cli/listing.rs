@@ -20,7 +20,7 @@ fn row(RunView { run, status, counts, .. }: &RunView) -> [Cell; 6] {
         run.gateway.as_str().into(),
         dim(minute(run.began_at)).into(),
         thousands(run.recipients).into(),
-        states::status(status).into(),
+        states::status(status, counts).into(),
         states::counts(counts, 0).into(),
     ]
 }

@@ -94,7 +94,7 @@ fn words(effect: &Effect, purchases: &Purchases, has_amounts: bool) -> Text {
     text.extend(Table::new(header, rows));
     match holdout {
         None => text.push(Line::prose(
-            "there was no holdout group (`holdout: 10%`), so the effect of the messages cannot be measured",
+            "there was no holdout group, so the effect of the messages cannot be measured; to have one, set `holdout: 10%`",
         )),
         Some(holdout) => sent.for_each(|(name, arm)| text.push(judged(name, arm, holdout))),
     }

@@ -112,7 +112,7 @@ fn tell(context: &Context, args: &PlanArgs, inputs: &Inputs, made: &MadePlan) ->
     text.blank();
     text.extend(resources::lines(&made.resources, inputs.campaign.delivery.on_in_doubt));
     text.blank();
-    text.line(0, [format!("The plan is kept for {} days.", Plan::KEPT_DAYS).into()]);
+    text.line(0, [format!("Nothing was sent. The plan is kept for {} days.", Plan::KEPT_DAYS).into()]);
     if let Some(path) = &args.out {
         text.push(Line::new([format!("page: {}", path.display()).into()]).whole());
     }

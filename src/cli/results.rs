@@ -57,7 +57,7 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
         context.output.object(&object);
     } else {
         let mut text = Text::new();
-        text.push(Line::success([plain("results: "), copied(path)]).whole());
+        text.push(Line::success([plain(format!("results of {}: ", run.name())), copied(path)]).whole());
         for approval in &approvals {
             text.line(2, [plain(format!("approved by {} on {}", approval.by, minute(approval.at)))]);
         }

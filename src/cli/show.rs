@@ -219,7 +219,7 @@ fn text(context: &Context, run: &Run, history: &History) -> Text {
 /// The history of a message, as far as its incidents are shown.
 fn entries(run: &Run, history: &History, is_shown: impl Fn(&Incident) -> bool) -> Text {
     let (name, row) = (run.name(), format!("row {}", history.row));
-    let to = history.phone.map(|phone| format!(" to {phone}")).unwrap_or_default();
+    let to = history.phone.map(|phone| format!(" to +{phone}")).unwrap_or_default();
     let mut heading = states::heading(&name, [(row + &to).as_str()]);
     heading.extend([dim(" · "), states::state(history.state)]);
     let mut text = Text::new();

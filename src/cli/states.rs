@@ -28,10 +28,13 @@ pub(super) fn counts(counts: &StateCounts, in_part: u64) -> Vec<Span> {
     joined(parts.into_iter().map(|(state, words)| vec![span(meaning(state), words)]), " · ")
 }
 
-/// What a run does, or how it ended, with a mark before it.
-pub(super) fn status(status: &RunStatus) -> Span {
+/// What a run does, or how it ended, with a mark before it. A finished run with rows in doubt needs attention.
+pub(super) fn status(status: &RunStatus, counts: &StateCounts) -> Span {
     let (meaning, mark) = match status {
         RunStatus::Sending => (Meaning::Next, "▸"),
+        RunStatus::Finished if counts.get(State::InDoubt) + counts.get(State::Unresolved) > 0 => {
+            (Meaning::Caution, "!")
+        }
         RunStatus::Finished => (Meaning::Good, "✓"),
         RunStatus::Stopped(_) | RunStatus::Interrupted | RunStatus::ToGoOn => (Meaning::Caution, "!"),
         RunStatus::GivenUp(_) | RunStatus::Cancelled => (Meaning::Bad, "✗"),
@@ -52,6 +55,16 @@ mod tests {
 
     fn rendered(spans: Vec<Span>, color: bool) -> String {
         Text::from(Line::new(spans)).render(None, color)
+    }
+
+    #[test]
+    fn finished_run_is_marked_if_rows_are_in_doubt() {
+        let mut sent = StateCounts::default();
+        sent.add(State::Accepted, 2);
+        let mark = |counts: &StateCounts| rendered(vec![status(&RunStatus::Finished, counts)], false);
+        assert!(mark(&sent).starts_with('✓'));
+        sent.add(State::InDoubt, 1);
+        assert!(mark(&sent).starts_with('!'));
     }
 
     #[test]

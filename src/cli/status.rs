@@ -60,7 +60,7 @@ impl RunStanding {
         let (name, output) = (run.name(), &context.output);
         let mut text = Text::new();
         let mut heading = states::heading(&name, [run.gateway.as_str(), run.endpoint.name()]);
-        heading.extend([dim(" · "), states::status(status)]);
+        heading.extend([dim(" · "), states::status(status, counts)]);
         text.line(0, heading);
         let mut rows = vec![strong(plural(run.recipients, "row")), plain(": ")];
         rows.extend(states::counts(counts, self.in_part()));

@@ -62,7 +62,7 @@ impl Options {
             AccountView::SmsTemplates => "templates list",
             AccountView::ViberTemplates => "viber-templates list",
         };
-        self.command(format!("gateway {what} --gateway {profile}"))
+        self.command(through(format!("gateway {what}"), Some(profile)))
     }
 }
 
@@ -76,7 +76,7 @@ impl Output {
     pub(super) fn ledger_repair(&self) -> &'static str {
         match self.shared_ledger {
             true => "check the ledger's database and the connection to it",
-            false => "free disk space or repair the disk",
+            false => "free up disk space or repair the disk",
         }
     }
 
@@ -121,7 +121,7 @@ impl Output {
     pub(super) async fn go_on(&self, ledger: &dyn Ledger, run: &Run) -> String {
         let known = campaign_file(ledger, run).await;
         let file = known.map_or_else(|| "FILE".to_owned(), |known| file(&known));
-        self.command(format!("run {file} --gateway {}", run.gateway))
+        self.command(through(format!("run {file}"), Some(&run.gateway)))
     }
 
     /// The command that repeats a lookup, a code call or a test, or shows the messages of assistants. It has no phone number,
@@ -130,11 +130,11 @@ impl Output {
         let command = match single {
             SingleKind::Lookup => "lookup",
             SingleKind::CodeCall => "otp",
-            SingleKind::Test => return self.command(format!("test FILE --to PHONE --gateway {}", run.gateway)),
+            SingleKind::Test => return self.command(through("test FILE --to PHONE", Some(&run.gateway))),
             // Only the assistant has its text.
             SingleKind::Message => return self.command(format!("status {}", run.name())),
         };
-        self.command(format!("gateway {command} PHONE --gateway {}", run.gateway))
+        self.command(through(format!("gateway {command} PHONE"), Some(&run.gateway)))
     }
 }
 

@@ -40,7 +40,7 @@ fn compile<R: Read>(
         let found = frozen.includes.iter().find(|(include, _)| include == name);
         found
             .map(|(_, source)| source.clone())
-            .ok_or_else(|| format!("the stored copies do not contain the text `{name}`"))
+            .ok_or_else(|| format!("the stored inputs do not contain the template `{name}`"))
     };
     let texts = Texts { places: None, trims_cells: frozen.trims_cells, load: &mut load };
     prepare(brief, list, texts, &frozen.today).map_err(|unprepared| unprepared.findings)

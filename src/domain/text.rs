@@ -32,6 +32,19 @@ pub struct SmsText {
     pub parts: usize,
 }
 
+impl SmsText {
+    /// How many units fit into its parts.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        match (self.encoding, self.parts) {
+            (Encoding::Gsm7, ..=1) => GSM_ALONE,
+            (Encoding::Gsm7, parts) => GSM_PART * parts,
+            (Encoding::Ucs2, ..=1) => UCS_ALONE,
+            (Encoding::Ucs2, parts) => UCS_PART * parts,
+        }
+    }
+}
+
 /// The encoding, the length and the billed parts of `text`.
 #[must_use]
 pub fn sms_text(text: &str) -> SmsText {

@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 16;
 /// The beginnings of our own messages, which people see unchanged.
 pub(super) const OWN_MESSAGES: [&str; 5] = [
     "the loops take too many steps",
-    "a value becomes longer than",
+    "a value is longer than",
     "a list has more than",
     "`range` cannot count",
     "unknown language",
@@ -161,7 +161,7 @@ fn spend(steps: usize) -> TeraResult<()> {
 }
 
 fn too_long() -> Error {
-    Error::message(format!("a value becomes longer than {MAX_BYTES} bytes"))
+    Error::message(format!("a value is longer than {MAX_BYTES} bytes"))
 }
 
 /// The value itself, if it is small enough to be built upon.

@@ -44,7 +44,7 @@ pub(super) fn explain(
 ) -> (Failure, Range<usize>) {
     let message = match kind {
         ErrorKind::Io(_) => {
-            return (Failure::alone(format!("the message becomes longer than {MAX_BYTES} bytes")), span);
+            return (Failure::alone(format!("the message is longer than {MAX_BYTES} bytes")), span);
         }
         ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report) => report.message().to_owned(),
         other => other.to_string(),

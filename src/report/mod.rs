@@ -72,7 +72,7 @@ pub use opt_outs::{ListingError, OPT_OUT_COLUMNS, each_opt_out, export_opt_outs,
 pub use past_people::{PastPeopleWritten, cancelled_numbers, past_numbers, write_past_people};
 pub use person::{Person, PersonInRun, UnreadRun};
 pub use played::played_json;
-pub use preview::{message_preview, preview, preview_json};
+pub use preview::{message_preview, preview, preview_json, sms_size};
 pub use preview_rows::{MarkedMessage, RowPreview, marked_rows, preview_rows};
 pub use progress::SendingProgress;
 pub use recipients::{Recipient, RecipientKey, numbers_where, recipients, recipients_of_rows};

@@ -23,7 +23,7 @@ pub fn preview(row: Row, phone: Phone, content: &Content<Cow<'_, str>>) -> Strin
 #[must_use]
 pub fn message_preview(phone: Phone, content: &Content<Cow<'_, str>>) -> String {
     let channels: Vec<&str> = content.stages.iter().map(|stage| stage.channel().name()).collect();
-    let mut text = format!("to {phone} · {}", channels.join(", then "));
+    let mut text = format!("to +{phone} · {}", channels.join(", then "));
     if content.stages.len() > 1 || content.kind == OperationKind::Pipeline {
         let _ = write!(text, " (sent as `{}`)", content.kind);
     }
@@ -52,13 +52,7 @@ fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {
     let channel = stage.channel().name();
     match stage {
         Stage::Sms(Sms { signature, message, plain, .. }) => {
-            let size = sms_text(message);
-            let encoding = match size.encoding {
-                Encoding::Gsm7 => "GSM-7, 160 characters or 153 per part",
-                Encoding::Ucs2 => "Unicode, 70 characters or 67 per part",
-            };
-            let parts = plural(size.parts as u64, "part");
-            heading(text, channel, signature, &format!(" · {parts} ({encoding}; {} used)", size.units));
+            heading(text, channel, signature, &format!(" · {}", sms_size(message)));
             body(text, message);
             if let Some(plain) = plain {
                 let _ = writeln!(
@@ -96,6 +90,18 @@ fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {
         Stage::Hlr(_) => heading(text, channel, "number lookup; sends no message", ""),
         Stage::CallOtp(_) => heading(text, channel, "call whose last four digits are the code", ""),
     }
+}
+
+/// The parts of an SMS and the characters used of them: `1 part: 41 of 70 characters (Unicode)`.
+#[must_use]
+pub fn sms_size(message: &str) -> String {
+    let size = sms_text(message);
+    let encoding = match size.encoding {
+        Encoding::Gsm7 => "GSM-7",
+        Encoding::Ucs2 => "Unicode",
+    };
+    let parts = plural(size.parts as u64, "part");
+    format!("{parts}: {} of {} characters ({encoding})", size.units, size.capacity())
 }
 
 fn viber_lines(text: &mut String, channel: &str, viber: &Viber<Cow<'_, str>>) {

@@ -47,7 +47,7 @@ pub enum ResultsError {
     #[error("cannot write the results: {0}")]
     InTheWay(String),
     /// The results of another run are at this place and could not be kept under another name.
-    #[error("cannot rename the results of another run in `{path}`, so they are not replaced: {error}")]
+    #[error("`{path}` contains the results of another run and could not be renamed, so it was not replaced: {error}")]
     Kept {
         /// The file.
         path: PathBuf,

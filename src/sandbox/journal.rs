@@ -209,7 +209,7 @@ impl Sink {
                 let written = file.write_all(bytes);
                 if let Err(error) = &written {
                     tracing::error!(
-                        "cannot write the journal `{}`: {error}; free disk space and restart the sandbox; until \
+                        "cannot write the journal `{}`: {error}; free up disk space and restart the sandbox; until \
                          then, it does not respond",
                         path.display()
                     );

@@ -220,7 +220,7 @@ impl Work {
                 return Ok(());
             };
             if is_awaited {
-                let what = format!("the occurrence of {} is waiting for its list", occurrence.name());
+                let what = format!("the run scheduled for {} is waiting for its list", occurrence.name());
                 tell_of(&self.daemon.adapters, armed, Occasion::Waiting, &what).await?;
                 let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
                 self.tell(ScheduleEvent::Waiting { schedule, occurrence });

@@ -114,3 +114,39 @@ fn whatsapp_is_told_to_need_a_route_where_it_is_sent_for_real() {
     sale.replace("sale.yaml", "rate: 100000/s", "rate: 1/s");
     assert!(told(&sale).contains("note[whatsapp-route]"), "{}", told(&sale));
 }
+
+#[test]
+fn example_links_are_warned_about_before_a_live_gateway_alone() {
+    let gateway = Gateway::accepting();
+    let sms = "  - sms: { signature: OlenaCo, message: 'Hello! https://shop.example/a and {{ link }}' }";
+    let sale =
+        campaign().to(3).channels(sms).top("vars: { link: 'https://www.example.com/x' }").through(&gateway).write();
+    let rules = || {
+        let told = sale.campaign(&["check", "sale.yaml", "--json"]).json();
+        let findings = told["findings"].as_array().expect("findings").clone();
+        findings.into_iter().filter(|finding| finding["rule"] == "example-link").collect::<Vec<_>>()
+    };
+    assert!(rules().is_empty(), "on this machine");
+    sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.olena.ua");
+    let [found] = <[serde_json::Value; 1]>::try_from(rules()).expect("one finding");
+    assert_eq!((&found["severity"], &found["line"]), (&"warning".into(), &6.into()), "{found}");
+    let message = found["message"].as_str().expect("a message");
+    assert_eq!(message, "shop.example and www.example.com are example domains, so the links cannot open");
+    sale.replace("gateways.yaml", "https://gateway.olena.ua", "https://gateway.example");
+    assert!(rules().is_empty(), "at an example gateway");
+}
+
+#[test]
+fn message_of_init_is_warned_about_before_a_live_gateway() {
+    let folder = Folder::new(false);
+    folder.campaign(&["init", "spring"]).exits(0);
+    folder.write(
+        "gateways.yaml",
+        "production:\n  base_url: https://gateway.olena.ua\n  api_key: { env: KEY }\n  rate: 10/s\n",
+    );
+    folder.campaign(&["check", "spring.yaml"]).exits(0);
+    folder
+        .campaign(&["check", "spring.yaml", "--gateway", "production"])
+        .exits(0)
+        .says("shop.example is an example domain");
+}

@@ -17,7 +17,7 @@ fn opt_out(sale: &Folder, row: usize, more: &[&str]) {
     let number = format!("+{}", phone(row));
     sale.campaign(&[&["suppress", "add", number.as_str()], more].concat())
         .exits(0)
-        .says("gets no marketing messages from");
+        .says("no more marketing messages from");
 }
 
 /// Who is on the list.

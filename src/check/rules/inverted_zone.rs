@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule::note(
         cause: "The sign in a time zone name is inverted. `Etc/GMT+2` is two hours behind UTC, so messages could be \
                 sent hours too early or too late.",
         example: &["timezone: Etc/GMT+2"],
-        fix: "compare the time in the finding with the actual local time; if it is wrong, write a place, such as \
+        fix: "compare the time in the finding with the actual local time; if they differ, use a zone named after a place, such as \
               `Europe/Kyiv`",
     },
 );

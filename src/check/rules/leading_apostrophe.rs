@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// The cells of a column.
 pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
-    let message = format!("the column `{column}` has an apostrophe before its codes in {rows}: `{example}`");
+    let message = format!("values in the column `{column}` start with an apostrophe in {rows}: `{example}`");
     Finding::new(&RULE, message).help("remove the apostrophes from the column, or they will be sent")
 }
 

@@ -24,6 +24,7 @@ mod duplicate_number;
 mod empty_cell;
 mod empty_greeting;
 mod escaped_line_break;
+mod example_link;
 mod fallback_outside;
 mod filter_argument;
 mod html_entity;
@@ -160,6 +161,7 @@ static TEXTS: &[&Rule] = &[
     &codes_only::RULE,
     &control_character::RULE,
     &escaped_line_break::RULE,
+    &example_link::RULE,
     &filter_argument::RULE,
     &html_entity::RULE,
     &html_tag::RULE,
@@ -240,7 +242,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 /// ([`Delivery::within`](crate::manifest::Delivery::within)).
 #[must_use]
 pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
-    let rules = [
+    let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 8] = [
         batch_limit::judge,
         rate_limit::judge,
         missing_endpoint::judge,
@@ -248,6 +250,7 @@ pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
         missing_price::judge,
         closed_window::judge,
         notify_text::judge,
+        example_link::judge,
     ];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }

@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule::note(
             "          380501234567,Olena",
             "          380671234567,Taras",
         ],
-        fix: "add the name to the message, such as `{{ first_name }}`, unless one message for all is intended",
+        fix: "add the name to the message, such as `{{ first_name }}`, unless all recipients should get the same message",
     },
 );
 

@@ -31,6 +31,22 @@ const OF_WORDS: [fn(&Text) -> Vec<TextProblem>; 10] = [
 #[must_use]
 pub fn against_texts(campaign: &Campaign) -> Vec<Finding> {
     let brief = &campaign.brief;
+    let texts = all_texts(campaign);
+    let stages = || brief.contents().flat_map(|content| &content.stages);
+    let constants = brief.constants();
+    let mut problems: Vec<TextProblem> = texts.iter().flat_map(|text| judged(text, &constants)).collect();
+    let of_stages = [codes_only::judge, code_for_all::judge, long_button::judge];
+    problems.extend(stages().flat_map(|stage| of_stages.into_iter().flat_map(move |judge| judge(stage))));
+    // The words of a missing text are unknown.
+    let problems = problems.into_iter().filter(|problem| !Text::is_stand_in(&problem.text));
+    let mut findings: Vec<Finding> = problems.map(|problem| finding(problem, Some(&campaign.places))).collect();
+    findings.extend(unused_constant::judge(campaign));
+    findings
+}
+
+/// The texts, constants and links of a campaign; a file that several channels use appears once.
+pub(super) fn all_texts(campaign: &Campaign) -> Vec<Text> {
+    let brief = &campaign.brief;
     let mut texts: Vec<Text> = Vec::new();
     let stages = || brief.contents().flat_map(|content| &content.stages);
     let said = stages().flat_map(Stage::texts).map(|(_, text)| text.clone());
@@ -43,20 +59,11 @@ pub fn against_texts(campaign: &Campaign) -> Vec<Finding> {
     };
     let vars = brief.vars.iter().map(|(name, value)| Text { name: format!("vars.{name}"), source: value.clone() });
     for text in said.chain(vars).chain(brief.variants.iter().flat_map(own)) {
-        // A file that several channels use is judged once.
         if !texts.contains(&text) {
             texts.push(text);
         }
     }
-    let constants = brief.constants();
-    let mut problems: Vec<TextProblem> = texts.iter().flat_map(|text| judged(text, &constants)).collect();
-    let of_stages = [codes_only::judge, code_for_all::judge, long_button::judge];
-    problems.extend(stages().flat_map(|stage| of_stages.into_iter().flat_map(move |judge| judge(stage))));
-    // The words of a missing text are unknown.
-    let problems = problems.into_iter().filter(|problem| !Text::is_stand_in(&problem.text));
-    let mut findings: Vec<Finding> = problems.map(|problem| finding(problem, Some(&campaign.places))).collect();
-    findings.extend(unused_constant::judge(campaign));
-    findings
+    texts
 }
 
 /// What texts show that others include, by name and source.

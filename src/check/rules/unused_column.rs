@@ -7,7 +7,7 @@ use crate::finding::{Finding, Rule, RuleText};
 pub(super) static RULE: Rule = Rule::note(
     "unused-column",
     RuleText {
-        cause: "No message uses a column of the list. You might have forgotten it.",
+        cause: "A column of the list is used in no message. You might have forgotten to use it.",
         example: &["message: \"Hi, {{ first_name }}!\"             # the column `code` is not used"],
         fix: "nothing to fix if the column is not meant for the message; it is in the results anyway",
     },

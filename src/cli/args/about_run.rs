@@ -13,7 +13,7 @@ use crate::runs;
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("which").required(true).args(["all", "rows", "file"])))]
 pub(in crate::cli) struct ResolveArgs {
-    /// Run such as autumn-sale@3, or a campaign's name or file
+    /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
     /// Select all rows in doubt
     #[arg(long)]
@@ -93,7 +93,7 @@ impl Decision {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RetryArgs {
-    /// Run such as autumn-sale@3, or a campaign's name or file
+    /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
     /// Send only messages in these states, such as rejected,failed
     ///

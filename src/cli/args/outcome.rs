@@ -9,7 +9,7 @@ use super::plan::time;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct OutcomeArgs {
-    /// Run such as autumn-sale@3, or a campaign's name or file
+    /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
     /// CSV file or workbook of purchases or other actions, with phone numbers and times
     #[arg(long, value_name = "FILE")]

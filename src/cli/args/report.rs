@@ -8,7 +8,7 @@ use super::page::{PAGE, PAGE_FILE, PageArgs};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ReportArgs {
-    /// Run such as autumn-sale@3, or a campaign's name or file
+    /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
     /// Write the page to this file [default: NAME.report.html next to the results]
     #[arg(id = PAGE_FILE, long = "out", value_name = "FILE", help_heading = PAGE)]

@@ -8,7 +8,7 @@ use super::SelectionArgs;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StatusArgs {
-    /// Run such as autumn-sale@3, or a campaign's name or file [default: all runs]
+    /// A run such as autumn-sale@3, or a campaign's name or file [default: all runs]
     pub(in crate::cli) run: Option<String>,
     /// Include rehearsals older than a day
     #[arg(long, conflicts_with = "run")]
@@ -20,7 +20,7 @@ pub(in crate::cli) struct StatusArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ResultsArgs {
-    /// Run such as autumn-sale@3, or a campaign's name or file
+    /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
     /// Write to this file: a workbook if its name ends in .xlsx, otherwise CSV; - is standard output
     ///
@@ -40,7 +40,7 @@ pub(in crate::cli) struct ResultsArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ShowArgs {
-    /// Run such as autumn-sale@3, or a campaign's name or file
+    /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
     #[command(flatten)]
     pub(in crate::cli) selection: SelectionArgs,
@@ -48,7 +48,7 @@ pub(in crate::cli) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RepliesArgs {
-    /// Run such as autumn-sale@3, or a campaign's name or file
+    /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
     /// Write to this file, which must not exist yet [default: standard output]
     #[arg(long, value_name = "FILE")]
@@ -60,7 +60,7 @@ pub(in crate::cli) struct RepliesArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ReconcileArgs {
-    /// Run such as autumn-sale@3, or a campaign's name or file
+    /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
     /// Ask about all messages without a final status, not only those in doubt
     #[arg(long)]
@@ -69,7 +69,7 @@ pub(in crate::cli) struct ReconcileArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StopArgs {
-    /// Run such as autumn-sale@3, or a campaign's name or file
+    /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
     /// Cancel the planned rows for good
     ///

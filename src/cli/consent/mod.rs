@@ -103,7 +103,7 @@ fn question(proposal: &Proposal<'_>) -> Question {
             let planned = snapshot.counts.get(State::Planned);
             let rest_of_planned = match *is_retry || *number >= planned {
                 true => String::new(),
-                false => format!(" of {} planned; the rest will not be sent now", thousands(planned)),
+                false => format!(" of {} planned; the others will not get a message now", thousands(planned)),
             };
             question.add("recipients", [strong(thousands(*number)), rest_of_planned.into()]);
             add_cost(&mut question, cost.as_ref(), profile.currency.as_deref(), *balance);

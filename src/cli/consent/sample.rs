@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::cli::text::{Line, dim, plain};
-use crate::domain::{Content, plural, sms_text};
+use crate::domain::{Content, plural};
+use crate::report::sms_size;
 
 /// The most lines of a text that are shown.
 const LINES: usize = 12;
@@ -34,10 +35,7 @@ pub(super) fn sample_lines(content: &Content<Cow<'_, str>>) -> Vec<Line> {
             }
         }
         if let Some(text) = stage.billed_text() {
-            let parts = sms_text(text).parts;
-            if parts > 1 {
-                add(vec![dim(plural(parts as u64, "part"))]);
-            }
+            add(vec![dim(sms_size(text))]);
         }
     }
     lines
@@ -64,6 +62,9 @@ mod tests {
         let content = Content { kind: OperationKind::Sms, stages: vec![Stage::Sms(sms)] };
         let mut text = Text::new();
         sample_lines(&content).into_iter().for_each(|line| text.push(line));
-        assert_eq!(text.render(None, false), "sms │ Hello\n    │ Bye\\u{1b}[2J\n");
+        assert_eq!(
+            text.render(None, false),
+            "sms │ Hello\n    │ Bye\\u{1b}[2J\n    │ 1 part: 14 of 160 characters (GSM-7)\n"
+        );
     }
 }

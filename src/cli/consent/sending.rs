@@ -53,6 +53,9 @@ impl Sending<'_> {
             question.add("variants", [variants.into()]);
         }
         question.add("channels", [channels(campaign).into()]);
+        if let Some(senders) = senders(campaign) {
+            question.add("sender", [senders.into()]);
+        }
         let parts = survey.parts_of(rows);
         if parts > rows.len() {
             question.add("length", [plural(parts, "part").into()]);
@@ -141,6 +144,34 @@ fn channels(campaign: &Campaign) -> String {
         }
     }
     orders.join("; or ")
+}
+
+/// The sender names, each with its channels if there are several. `None` if no channel has one.
+fn senders(campaign: &Campaign) -> Option<String> {
+    let mut senders: Vec<(&str, Vec<&str>)> = Vec::new();
+    for stage in campaign.brief.contents().flat_map(|content| &content.stages) {
+        let Some((_, text)) = stage.texts().find(|(field, _)| field.key == "signature") else { continue };
+        let (name, channel) = (text.source.as_str(), stage.channel().name());
+        let place = senders.iter().position(|(known, _)| *known == name);
+        let channels = match place {
+            Some(place) => &mut senders[place].1,
+            None => {
+                senders.push((name, Vec::new()));
+                &mut senders.last_mut()?.1
+            }
+        };
+        if !channels.contains(&channel) {
+            channels.push(channel);
+        }
+    }
+    match senders.as_slice() {
+        [] => None,
+        [(name, _)] => Some(one_line(name)),
+        several => {
+            let named = several.iter().map(|(name, channels)| format!("{} ({})", one_line(name), channels.join(", ")));
+            Some(named.collect::<Vec<_>>().join(" · "))
+        }
+    }
 }
 
 /// Adds the most that the messages cost, and the balance that pays for them.

@@ -13,7 +13,7 @@ use crate::cli::exit;
 use crate::cli::failure::Failure;
 use crate::cli::output::Output;
 use crate::cli::question::typed;
-use crate::cli::suggested::file;
+use crate::cli::suggested::{file, through};
 use crate::cli::text::{Line, Span, Text, caution, copied, plain, strong};
 use crate::draft::{KeyFile, ProfileDraft};
 use crate::gateway::{Balance, FailureCause, InquiryFailure, Sender};
@@ -74,6 +74,7 @@ fn refused(context: &Context, error: Error) -> Failure {
         refused.message.clone_from(&failure.reason);
         refused.help = Some(match failure.cause {
             FailureCause::KeyRefused => format!("try again with the key from your provider, {OFFLINE}"),
+            FailureCause::NotConnected | FailureCause::Refused => format!("check the URL, {OFFLINE}"),
             _ => format!("try again later, {OFFLINE}"),
         });
     }
@@ -211,7 +212,9 @@ impl Questions<'_> {
         }
         // Only the last line is a prompt.
         let (explanation, prompt) = question.rsplit_once('\n').unwrap_or(("", question));
-        self.output.say(explanation);
+        if !explanation.is_empty() {
+            self.output.say(Line::new([plain(explanation)]));
+        }
         loop {
             let line = typed(prompt.to_owned()).await?;
             if line.is_empty() {
@@ -239,12 +242,12 @@ fn tell(
 ) {
     let (name, output) = (&new.name, &context.output);
     let gateway = match &campaign {
-        Some(LiveCampaign { names_gateway: true, .. }) => String::new(),
-        _ => format!(" --gateway {name}"),
+        Some(LiveCampaign { names_gateway: true, .. }) => None,
+        _ => Some(name.as_str()),
     };
     let next = output.command(match &campaign {
-        Some(campaign) => format!("run {}{gateway}", file(&campaign.file)),
-        None => format!("gateway senders{gateway}"),
+        Some(campaign) => through(format!("run {}", file(&campaign.file)), gateway),
+        None => through("gateway senders", gateway),
     });
     if output.json {
         let balance = account.as_ref().and_then(|account| account.balance.as_ref().ok());
@@ -272,7 +275,7 @@ fn tell(
         if *names_gateway {
             text.line(2, [plain("campaign: "), copied(file(campaign)), plain(format!(" now has `gateway: {name}`"))]);
         }
-        let test = output.command(format!("test {} --to NUMBER{gateway}", file(campaign)));
+        let test = output.command(through(format!("test {} --to NUMBER", file(campaign)), gateway));
         text.line(0, [plain("To see a message on your own phone first: "), copied(test)]);
     }
     text.push(Line::next(next));

@@ -66,8 +66,8 @@ fn words(answer: &HookAnswer, other_secret: bool) -> String {
                 .to_owned()
         }
         HookAnswer::Somebody(404) => {
-            "the response was 404, from another server, a proxy that does not forward `/n/` and `/h/` to `campaign \
-             serve --hooks`, or a `serve` with a different secret"
+            "the response was 404: another server answered, a proxy does not forward `/n/` and `/h/` to `campaign serve \
+             --hooks`, or `serve` uses a different secret"
                 .to_owned()
         }
         HookAnswer::Somebody(429) => {

@@ -6,7 +6,7 @@
 mod changes;
 mod plan;
 
-use super::suggested::{Options, file};
+use super::suggested::{Options, file, through};
 use crate::delivery::SingleKind;
 use crate::gateway::FailureCause;
 use crate::ledger::LedgerError;
@@ -55,7 +55,7 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
             format!(
                 "to send its rejected and unsent rows: `{}`; to include its cancelled recipients, use a new `edition` or \
                  `--again`, which also send to recipients who already have the message",
-                command(&format!("run {campaign} --gateway {gateway}"))
+                options.command(through(format!("run {campaign}"), Some(gateway)))
             )
         }
         Error::SingleRun { run } => single_run(run).to_owned(),
@@ -175,7 +175,7 @@ fn template(refusal: &TemplateRefusal, options: &Options) -> Option<String> {
 fn retry(refusal: &RetryRefusal, options: &Options) -> Option<String> {
     Some(match refusal {
         RetryRefusal::Unfinished { file: campaign, gateway, .. } => {
-            format!("finish it first: `{}`", options.command(format!("run {} --gateway {gateway}", file(campaign))))
+            format!("finish it first: `{}`", options.command(through(format!("run {}", file(campaign)), Some(gateway))))
         }
         RetryRefusal::Replaced { .. } => {
             format!("retry the run that replaced it; to find it: `{}`", options.command("status --all"))
@@ -250,7 +250,9 @@ fn decision(refusal: &DecisionRefusal, options: &Options) -> Option<String> {
 
 fn ledger(error: &LedgerError, options: &Options) -> Option<String> {
     Some(match error {
-        LedgerError::Storage { .. } => "free disk space or fix the problem, then run the same command again".to_owned(),
+        LedgerError::Storage { .. } => {
+            "free up disk space or fix the problem, then run the same command again".to_owned()
+        }
         LedgerError::Unreachable { .. } => {
             "check that the database server is running and that this machine can reach it, then run \
                                             the same command again"

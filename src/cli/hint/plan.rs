@@ -5,18 +5,24 @@ use crate::runs::{PlanRefusal, short};
 
 /// What to do, if there is something.
 pub(super) fn hint(refusal: &PlanRefusal, options: &Options) -> Option<String> {
-    let plan = |campaign| options.command(format!("plan {}", file(campaign)));
+    let of_campaign = |command: &str, campaign, gateway: &str| {
+        options.command(through(format!("{command} {}", file(campaign)), Some(gateway)))
+    };
     let approve = |digest: &str| options.command(format!("approve {digest} --key FILE"));
     Some(match refusal {
         PlanRefusal::Unknown { .. } => format!("make a plan: `{}`", options.command("plan FILE")),
         PlanRefusal::OtherVersion { .. } => format!("plan the campaign again: `{}`", options.command("plan FILE")),
-        PlanRefusal::Changed { file, what, .. } if what.is_empty() => {
-            format!("see what it would send now: `{}`", plan(file))
+        PlanRefusal::Changed { file, gateway, what, .. } if what.is_empty() => {
+            format!("see what it would send now: `{}`", of_campaign("plan", file, gateway))
         }
-        PlanRefusal::Changed { file, .. } => format!("undo the changes, or plan it again: `{}`", plan(file)),
-        PlanRefusal::More { file, .. } => format!("to send to all of them, plan it again: `{}`", plan(file)),
-        PlanRefusal::NobodyLeft { file: campaign, .. } => {
-            format!("finish it without the plan: `{}`", options.command(format!("run {}", file(campaign))))
+        PlanRefusal::Changed { file, gateway, .. } => {
+            format!("undo the changes, or plan it again: `{}`", of_campaign("plan", file, gateway))
+        }
+        PlanRefusal::More { file, gateway, .. } => {
+            format!("to send to all of them, plan it again: `{}`", of_campaign("plan", file, gateway))
+        }
+        PlanRefusal::NobodyLeft { file, gateway, .. } => {
+            format!("finish it without the plan: `{}`", of_campaign("run", file, gateway))
         }
         PlanRefusal::Used { digest } => {
             format!("to approve one more run: `{}`", options.command(format!("approve {}", short(digest))))
@@ -27,9 +33,9 @@ pub(super) fn hint(refusal: &PlanRefusal, options: &Options) -> Option<String> {
             format!("run `{}`, then repeat this command with `--plan {digest}`", approve(digest))
         }
         PlanRefusal::Unapproved { digest: None, file: campaign, gateway, .. } => {
-            let through = |command: &str| through(format!("{command} {}", file(campaign)), Some(gateway));
-            let plan = options.command(through("plan"));
-            let run = options.command(format!("{} --plan DIGEST", through("run")));
+            let plan = of_campaign("plan", campaign, gateway);
+            let run = through(format!("run {}", file(campaign)), Some(gateway));
+            let run = options.command(format!("{run} --plan DIGEST"));
             format!("run `{plan}`, then `{}`, then `{run}`", approve("DIGEST"))
         }
         PlanRefusal::NeedsKey { digest, .. } => format!("sign it: `{}`", approve(short(digest))),

@@ -212,10 +212,10 @@ impl Words<'_> {
         let again = run_again(&self.inputs.campaign.file, self.gateway);
         let another = match self.inputs.campaign.brief.edition {
             None => "give the campaign an `edition` such as `edition: \"{{ today }}\"`",
-            Some(_) => "wait for the campaign's next `edition` or change it",
+            Some(_) => "change the campaign's `edition`, or wait if it contains the date",
         };
         let again = self.output.command(format!("{again} --again {everybody}"));
-        format!("to send another mailing, {another}; to send this one to all recipients once more: {again}")
+        format!("to send a new mailing, {another}; to send this one to all recipients once more: {again}")
     }
 
     /// A run with rows in doubt, and the command about it.
@@ -305,7 +305,7 @@ impl Words<'_> {
         }
         match self.live.as_slice() {
             [] => self.output.command(format!("gateway add {LIVE} --for {path}")),
-            [one] => self.output.command(format!("run {path} --gateway {one}")),
+            [one] => self.output.command(through(format!("run {path}"), Some(one))),
             several => {
                 let live = self.output.command(format!("run {path} --gateway NAME"));
                 format!("{live}, where NAME is {}", list(several.iter().map(String::as_str)))

@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::number;
 use super::region::number_of_campaigns;
 use super::screen::{Screen, Syntax};
-use super::text::Text;
+use super::text::{Line, Text, plain, strong};
 use crate::finding::{did_you_mean, list_all, one_line};
 use crate::ledger::{Ledger, OptOut, Reach, Scope};
 use crate::manifest::is_slug;
@@ -54,16 +54,20 @@ async fn add(context: &Context, args: &NumberArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let text = match known {
-        None => format!("from now on, +{phone} gets no marketing messages from {}\n", meaning(&new.scope)),
+        None => {
+            let meaning = format!(" opted out: no more marketing messages from {}", meaning(&new.scope));
+            Text::from(Line::success([strong(format!("+{phone}")), plain(meaning)]))
+        }
         Some(OptOut { at, reason, source, .. }) => {
             let (reason, source) = (one_line(reason), one_line(source));
             format!(
                 "+{phone} has been on the list since {} ({reason}, source: {source}); nothing changed\n",
                 minute(*at)
             )
+            .into()
         }
     };
-    context.output.done(&text, exit::FINE);
+    context.output.done(text, exit::FINE);
     Ok(())
 }
 

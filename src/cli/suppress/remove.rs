@@ -185,7 +185,10 @@ fn kept(forgotten: u64) -> String {
 fn no_import(source: &str, found: &ImportedEntries) -> Failure {
     let failure = Failure::wrong(match found.forgotten {
         0 => format!("no opt-out on the list was imported from `{}`; nothing was changed", one_line(source)),
-        _ => format!("all recipients that `{}` opted out were forgotten; they remain on the list", one_line(source)),
+        _ => format!(
+            "nothing was removed: all recipients from `{}` have been erased with `forget`, and their opt-outs stay on the list",
+            one_line(source)
+        ),
     });
     let mut files: Vec<&str> = found.sources.iter().filter_map(|known| known.split(", ").next()).collect();
     files.dedup();

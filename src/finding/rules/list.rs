@@ -120,7 +120,7 @@ rules! {
             "          phone,first_name",
             "          380501234567,Olena",
         ],
-        fix: "set the header row, such as `header_row: 2`, or delete the rows above it",
+        fix: "set the header row, for example `header_row: 2`, or delete the rows above it",
     }
     error RECIPIENTS_QUOTED_LINES = "recipients-quoted-lines" {
         cause: "Each line of the list is in quotes. A quoted line is read as a single cell, so there is no phone \

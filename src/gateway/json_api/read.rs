@@ -39,7 +39,7 @@ pub(crate) fn read(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, seen:
         }
         Exchange::Broken(why) => doubt(count, why, Signal::Broken(why.clone())),
         Exchange::TooLong { status } => {
-            let why = format!("HTTP {status} with a response that exceeds the size limit");
+            let why = format!("HTTP {status} with a response that is too long");
             doubt(count, &why, Signal::Strange(why.clone()))
         }
         Exchange::Answer { status: 200, body, .. } => read_body(rules, endpoint, envelope, body),

@@ -55,7 +55,7 @@ pub(crate) fn answers(ids: &[MessageId], seen: &Exchange, words: &Words<'_>) -> 
 }
 
 fn answer(id: MessageId, item: &RawValue, words: &Words<'_>) -> StatusAnswer {
-    let unclear = || StatusAnswer::Unclear("a response about another message, or without a status".to_owned());
+    let unclear = || StatusAnswer::Unclear("the response is for a different message or has no status".to_owned());
     let Some(item) = Item::read(item) else { return unclear() };
     match Success::of(item.success) {
         Success::False => StatusAnswer::Denied(words.text(item.error).unwrap_or_default()),

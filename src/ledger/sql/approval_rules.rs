@@ -58,9 +58,7 @@ fn rule(row: &Record) -> Result<KeptApprovalRule, Failure> {
     };
     match sum(&kept).agrees(row.try_get("sum")?) {
         true => Ok(kept),
-        false => {
-            Err(LedgerError::Damaged { what: format!("the approval rule of the account {}", kept.account) }.into())
-        }
+        false => Err(LedgerError::Damaged { what: format!("the approval rule for account {}", kept.account) }.into()),
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) async fn damaged_records(reader: &mut Connection, with_rules: bool) -
     }
     for row in all(reader, "SELECT * FROM occurrences ORDER BY schedule, at").await? {
         let schedule = readable(&row, "schedule");
-        let what = format!("the record of the occurrence of {schedule} at {}", readable(&row, "nominal"));
+        let what = format!("the record of schedule {schedule} for {}", readable(&row, "nominal"));
         note(&mut damaged, schedules::record(&row), what, RecordKind::Occurrence { schedule })?;
     }
     for row in all(reader, "SELECT * FROM plans ORDER BY at").await? {
@@ -44,7 +44,7 @@ pub(super) async fn damaged_records(reader: &mut Connection, with_rules: bool) -
     }
     let rules = if with_rules { approval_rules::stored(&mut *reader).await? } else { Vec::new() };
     for (record, rule) in rules {
-        note(&mut damaged, rule, format!("the approval rule of the account {record}"), RecordKind::ApprovalRule)?;
+        note(&mut damaged, rule, format!("the approval rule for account {record}"), RecordKind::ApprovalRule)?;
     }
     for row in all(reader, "SELECT * FROM notifications ORDER BY key").await? {
         let what = format!("notification {}", row.try_get::<i64, _>("key")?);

@@ -170,7 +170,7 @@ async fn standing(connection: &mut Connection, key: &OccurrenceKey) -> Result<(O
     let Some(Fate::Fired(run)) = fate else { return Ok((fate, false)) };
     let progress: Option<String> =
         scalar("SELECT progress FROM runs WHERE key = $1").bind(run.0).fetch_optional(connection).await?;
-    let what = || format!("the run of the occurrence of {} at {}", key.schedule, key.nominal);
+    let what = || format!("the run of schedule {} for {}", key.schedule, key.nominal);
     let progress = progress.ok_or_else(|| LedgerError::Damaged { what: what() })?;
     Ok((fate, progress != PREPARING))
 }
@@ -245,7 +245,7 @@ pub(super) fn record(row: &Record) -> Result<OccurrenceRecord, Failure> {
     let (run, reason): (Option<i64>, Option<String>) = (row.try_get("run")?, row.try_get("reason")?);
     let fate = run.map_or_else(|| Fate::Skipped(reason.unwrap_or_default()), |run| Fate::Fired(RunId(run)));
     if !occurrence_sum(&key, at, &fate).agrees(row.try_get("sum")?) {
-        let what = format!("the record of the occurrence of {} at {}", key.schedule, key.nominal);
+        let what = format!("the record of schedule {} for {}", key.schedule, key.nominal);
         return Err(LedgerError::Damaged { what }.into());
     }
     Ok(OccurrenceRecord { key, at, fate })

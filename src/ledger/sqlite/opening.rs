@@ -69,7 +69,7 @@ async fn leave_to_earlier(path: &Path) -> Result<(), LedgerError> {
     let held = lock::any_held(path).map_err(|error| lock::failed(&path.with_file_name("locks"), &error))?;
     // Whoever has a lock of a new ledger has made its tables before.
     if held && matches!(age(path).await, Ok(Age::Older)) {
-        let who = "an earlier version of campaign is still using it to send".to_owned();
+        let who = "an earlier version of campaign is still sending with this ledger".to_owned();
         return Err(LedgerError::Busy { path: path.display().to_string(), who });
     }
     Ok(())

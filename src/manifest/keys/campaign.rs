@@ -34,7 +34,7 @@ pub(crate) static CAMPAIGN: &[Key] = &[
         .doc("The message for each channel, in the order in which the channels are tried.")
         .required(),
     Key::new("operation", Shape::OneOf(&["pipeline"]), "pipeline")
-        .doc("Always sends a `pipeline`, even if the gateway has a dedicated operation for these channels."),
+        .doc("Always uses the `pipeline` operation, even if the gateway has a dedicated one for these channels."),
     Key::new("delivery", Shape::Map(DELIVERY), "{ rate: 10/s }")
         .doc("Rate limit, batching, error handling and sending hours."),
     Key::new("schedule", Shape::Map(SCHEDULE), "{ every: Mon 10:00 }")

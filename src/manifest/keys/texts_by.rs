@@ -15,7 +15,7 @@ pub(super) fn bare_texts(entry: &Entry, report: &mut Report) -> bool {
     let form = texts.iter().map(|name| format!("{name}: …")).collect::<Vec<_>>().join(", ");
     let (message, help) = match by {
         Some(column) => (
-            format!("under `{owner}`, {} must be under `texts`", list_all(texts.iter().copied())),
+            format!("in `{owner}`, {} must be nested under `texts`", list_all(texts.iter().copied())),
             format!("write `{owner}: {{ by: {column}, texts: {{ {form} }} }}`"),
         ),
         None => (

@@ -32,7 +32,7 @@ impl Resolver<'_> {
                         &rules::FIELD_COLLISION,
                         format!("`{other}` already sets the property `{}` of `{kind}`", entry.key),
                     )
-                    .help("keep one of them; both channels are sent in one message")
+                    .help("keep one of them; both channels share one message, so a property can be set only once")
                 } else {
                     continue;
                 };

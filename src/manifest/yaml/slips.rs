@@ -39,7 +39,7 @@ fn slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Fin
     let (indentation, rest) = line.split_at(first);
     if let Some((at, space)) = indentation.char_indices().find(|(_, character)| !character.is_ascii_whitespace()) {
         let message =
-            format!("YAML does not accept the space character at the start of this line (U+{:04X})", u32::from(space));
+            format!("this line starts with a kind of space that YAML does not accept (U+{:04X})", u32::from(space));
         let finding = Finding::new(&rules::YAML_INDENTATION, message);
         return Some((at..at + space.len_utf8(), finding.help("type the spaces at the start of the line again")));
     }

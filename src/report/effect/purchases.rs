@@ -117,7 +117,7 @@ fn purchase(
     zone: &TimeZone,
 ) -> Result<Purchase, &'static str> {
     let phone = parse(phone, region).map_err(|_| "no valid phone number")?;
-    let moment = Moment::read(at, zone).ok_or("no valid time, such as 2026-12-01 10:00 or 01.12.2026")?;
+    let moment = Moment::read(at, zone).ok_or("no valid time (valid: 2026-12-01 10:00 or 01.12.2026)")?;
     let amount = match has_amounts {
         true => amount(paid).ok_or("no valid amount")?,
         false => Amount::default(),

@@ -93,7 +93,7 @@ fn duplicates(rows: u64, said: Option<u64>) -> String {
         None => format!("the recipients of {told} might get the message twice; no decision was recorded"),
         Some(other) => {
             format!(
-                "the decision affects {told}, but duplicates were accepted for {}; no decision was recorded",
+                "the decision affects {told}, but you accepted duplicates for {}; no decision was recorded",
                 thousands(other)
             )
         }

@@ -83,7 +83,7 @@ fn nothing(run: &str, failed: u64, error: Option<&str>, left_out: RetryLeftOut) 
 
 fn unconfirmed(run: &str, rows: u64, said: Option<u64>) -> String {
     let messages = plural(rows, "message");
-    let accepted = said.map(|said| format!(", but duplicates were accepted for {}", thousands(said)));
+    let accepted = said.map(|said| format!(", and you accepted duplicates for {}", thousands(said)));
     let accepted = accepted.unwrap_or_default();
-    format!("the gateway did not confirm that {messages} of {run} failed on every channel{accepted}; nothing was sent")
+    format!("the gateway did not confirm that {messages} in {run} failed on every channel{accepted}; nothing was sent")
 }

@@ -21,7 +21,7 @@ pub(super) fn check_status(status: StatusCode) -> Result<(), Failed> {
         300..=399 => (format!("it redirects with an unsupported status ({number})"), "check the address"),
         202 => ("it answered that the list is not ready (status 202)".to_owned(), "run the same command again later"),
         204 | 205 => (format!("it answered without content (status {number})"), "check the address"),
-        206 => ("it sent only a part of the list (status 206)".to_owned(), WHOLE),
+        206 => ("it sent only part of the list (status 206)".to_owned(), WHOLE),
         401 | 403 => {
             (format!("it returned status {number}"), "check `headers`: the secret might be missing or expired")
         }
@@ -37,7 +37,7 @@ const WHOLE: &str = "configure the server, or the proxy in front of it, to send 
 /// Refuses an answer whose headers do not promise the whole list in a form that can be read.
 pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(), Failed> {
     if headers.contains_key(CONTENT_RANGE) {
-        return Err(Failed::new("it sent only a part of the list (`Content-Range`)").help(WHOLE));
+        return Err(Failed::new("it sent only part of the list (`Content-Range`)").help(WHOLE));
     }
     let kind = text(headers, CONTENT_TYPE);
     if kind.starts_with("multipart/") {

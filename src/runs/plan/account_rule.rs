@@ -109,7 +109,7 @@ async fn record(adapters: &Adapters, profile: &Profile, now: &Written) -> Result
 async fn governing(adapters: &Adapters, profile: &Profile) -> Result<Vec<(KeptApprovalRule, Written)>, Error> {
     let records = adapters.ledger.approval_rules().await?;
     let governing = select_governing(&records, profile).into_iter().map(|record| {
-        let damaged = |_| LedgerError::Damaged { what: format!("the approval rule of the account {}", record.account) };
+        let damaged = |_| LedgerError::Damaged { what: format!("the approval rule for account {}", record.account) };
         Ok((record.clone(), serde_json::from_str(&record.rule).map_err(damaged)?))
     });
     governing.collect()

@@ -164,8 +164,8 @@ impl Approving {
             return Ok(());
         }
         let what = self.planned.differences(&now, destination, &options);
-        let (digest, file) = (self.digest.clone(), self.inputs.campaign.file.clone());
-        Err(Error::Plan(PlanRefusal::Changed { digest, file, what }))
+        let (file, gateway) = (self.inputs.campaign.file.clone(), self.inputs.campaign.brief.gateway.clone());
+        Err(Error::Plan(PlanRefusal::Changed { digest: self.digest.clone(), file, gateway, what }))
     }
 }
 

@@ -106,6 +106,7 @@ impl Session {
             None => Err(Error::Plan(PlanRefusal::NobodyLeft {
                 digest: pin.digest.clone(),
                 file: self.inputs().campaign.file.clone(),
+                gateway: self.inputs().campaign.brief.gateway.clone(),
                 run: run.name(),
             })),
         }
@@ -271,8 +272,13 @@ impl Session {
         }
         let planned = pin.planned.as_ref().zip(options.first());
         let what = planned.map(|(planned, options)| planned.differences(now, destination, options));
-        let (digest, file) = (pin.digest.clone(), self.inputs().campaign.file.clone());
-        Err(Error::Plan(PlanRefusal::Changed { digest, file, what: what.unwrap_or_default() }))
+        let campaign = &self.inputs().campaign;
+        Err(Error::Plan(PlanRefusal::Changed {
+            digest: pin.digest.clone(),
+            file: campaign.file.clone(),
+            gateway: campaign.brief.gateway.clone(),
+            what: what.unwrap_or_default(),
+        }))
     }
 
     fn refuse_more(&self, number: u64) -> Result<(), Error> {
@@ -281,6 +287,7 @@ impl Session {
             Some(pin) => Err(Error::Plan(PlanRefusal::More {
                 digest: pin.digest.clone(),
                 file: self.inputs().campaign.file.clone(),
+                gateway: self.inputs().campaign.brief.gateway.clone(),
                 planned: pin.messages(),
                 now: number,
             })),

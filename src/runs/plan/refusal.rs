@@ -34,6 +34,8 @@ pub enum PlanRefusal {
         digest: String,
         /// The campaign file.
         file: PathBuf,
+        /// The gateway.
+        gateway: String,
         /// What differs, in words.
         what: Vec<String>,
     },
@@ -49,6 +51,8 @@ pub enum PlanRefusal {
         digest: String,
         /// The campaign file.
         file: PathBuf,
+        /// The gateway.
+        gateway: String,
         /// How many were planned.
         planned: u64,
         /// How many would get one.
@@ -64,6 +68,8 @@ pub enum PlanRefusal {
         digest: String,
         /// The campaign file.
         file: PathBuf,
+        /// The gateway.
+        gateway: String,
         /// The run.
         run: String,
     },

@@ -76,8 +76,8 @@ impl PlannedCampaign {
         if what.is_empty() {
             return Ok(());
         }
-        let (digest, file) = (digest.to_owned(), inputs.campaign.file.clone());
-        Err(Error::Plan(PlanRefusal::Changed { digest, file, what }))
+        let (file, gateway) = (inputs.campaign.file.clone(), inputs.campaign.brief.gateway.clone());
+        Err(Error::Plan(PlanRefusal::Changed { digest: digest.to_owned(), file, gateway, what }))
     }
 
     /// The programs, addresses and sources that differ from the plan, in words. Another gateway has other ones.

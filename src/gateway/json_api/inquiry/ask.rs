@@ -91,7 +91,7 @@ fn read_items(
             Err(InquiryFailure { cause: FailureCause::TimedOut, ..unclear })
         }
         Exchange::Broken(why) => Err(InquiryFailure::unclear(why)),
-        Exchange::TooLong { .. } => Err(InquiryFailure::unclear("a response that exceeds the size limit")),
+        Exchange::TooLong { .. } => Err(InquiryFailure::unclear("the response is too long")),
         Exchange::Answer { status: 200, body, .. } => read_body(count, body, words),
         Exchange::Answer { status, retry_after, .. } => {
             Err(InquiryFailure { undone: trust_status.contains(status), ..read_status(*status, *retry_after) })
@@ -156,7 +156,7 @@ fn refused(error: &str) -> InquiryFailure {
 fn no_json(body: &[u8]) -> &'static str {
     match body.trim_ascii_start().first() {
         None => "an empty response",
-        Some(b'<') => "a web page instead of a JSON response",
+        Some(b'<') => "the gateway returned a web page instead of JSON",
         Some(_) => "a response that is not the expected JSON",
     }
 }

@@ -1,0 +1,105 @@
+//! Links to domains that are reserved for examples.
+
+use crate::check::prepare::finding;
+use crate::domain::Text;
+use crate::finding::{Finding, Rule, RuleText, list_all};
+use crate::manifest::{Campaign, Profile};
+use crate::message::{problem_at, said};
+
+use super::texts::all_texts;
+
+pub(super) static RULE: Rule = Rule::warning(
+    "example-link",
+    RuleText {
+        cause: "A link goes to a domain reserved for examples, so it cannot open. The message that `init` writes has one.",
+        example: &[
+            "message: \"Sale: https://shop.example\"",
+            "gateways.yaml: production: { base_url: \"https://api.provider.ua\" }",
+        ],
+        fix: "write the address of your own website",
+    },
+);
+
+/// Top-level domains that nobody can register (RFC 2606, section 2).
+const TOP_LEVEL: [&str; 3] = ["example", "invalid", "test"];
+/// Domains reserved for documentation (RFC 2606, section 3).
+const DOMAINS: [&str; 3] = ["example.com", "example.net", "example.org"];
+
+/// The example links of the texts, if recipients would get them.
+pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+    let gateway = profile.base_url.host();
+    let gateway = gateway.split(':').next().unwrap_or_default();
+    // No recipient is behind these.
+    if profile.base_url.is_loopback() || is_reserved(gateway) {
+        return None;
+    }
+    let texts = all_texts(campaign);
+    let mut hosts: Vec<String> = Vec::new();
+    let mut first = None;
+    for text in texts.iter().filter(|text| !Text::is_stand_in(&text.name)) {
+        for (part, at) in said(text) {
+            for (start, host) in example_hosts(part) {
+                first.get_or_insert((text, at.start + start..at.start + start + host.len()));
+                if !hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) {
+                    hosts.push(host.to_owned());
+                }
+            }
+        }
+    }
+    let (text, span) = first?;
+    let what = match hosts.len() {
+        1 => "is an example domain, so the link cannot open",
+        _ => "are example domains, so the links cannot open",
+    };
+    let message = format!("{} {what}", list_all(hosts.iter().map(String::as_str)));
+    let problem = problem_at(text, span, &RULE, message, "write the address of your own website");
+    Some(finding(problem, Some(&campaign.places)))
+}
+
+/// The reserved hosts of links, with the byte at which each starts.
+fn example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')));
+    let placed = words.map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word.trim_end_matches('.')));
+    placed.filter(|(start, word)| {
+        let is_link = text[..*start].ends_with("://") || is_under(word, "example") || word.starts_with("www.");
+        is_link && is_reserved(word)
+    })
+}
+
+/// Whether nobody can register this host.
+fn is_reserved(host: &str) -> bool {
+    let is_one = |domain: &&str| host.eq_ignore_ascii_case(domain) || is_under(host, domain);
+    TOP_LEVEL.iter().any(|domain| is_under(host, domain)) || DOMAINS.iter().any(is_one)
+}
+
+/// Whether a host is a subdomain of a domain.
+fn is_under(host: &str, domain: &str) -> bool {
+    let lower = host.to_ascii_lowercase();
+    lower.strip_suffix(domain).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reserved_hosts_of_links_are_found_and_other_words_are_not() {
+        let found = |text: &'static str| example_hosts(text).map(|(_, host)| host).collect::<Vec<_>>();
+        assert_eq!(found("Sale: https://shop.example/a?b=c."), ["shop.example"]);
+        assert_eq!(found("see shop.Example."), ["shop.Example"]);
+        assert_eq!(found("http://example.com, https://www.example.org/x"), ["example.com", "www.example.org"]);
+        assert_eq!(found("https://a.test www.b.invalid"), ["a.test", "www.b.invalid"]);
+        for text in [
+            "This is an example.",
+            "for example.com-like words",
+            "https://example.company/ https://myexample.com",
+            "the next.test begins",
+            ".example",
+            "https://shop.ua/example",
+        ] {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+        let text = "A https://shop.example";
+        assert_eq!(example_hosts(text).next(), Some((10, "shop.example")));
+    }
+}
