@@ -1,19 +1,19 @@
-//! Everything that the repository shows works: the examples, `init`, the README and `docs/`, each in a copy of its own.
+//! The example campaigns and what `init` writes: each works in a copy of its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Finished, Folder, KEY, Process, Reachable as _, Results, SandboxProcess};
+use crate::support::{Finished, Folder, KEY, Process, Results};
 
 /// A folder with nothing in it.
-fn empty() -> Folder {
+pub(crate) fn empty() -> Folder {
     Folder::new(false)
 }
 
 /// A copy of what a user of the repository has.
-fn with_examples() -> Folder {
+pub(crate) fn with_examples() -> Folder {
     let folder = empty();
     for name in ["campaigns", "campaigns/scenarios", "templates"] {
         let (from, to) = (repository().join(name), folder.path(name));
@@ -27,7 +27,7 @@ fn with_examples() -> Folder {
 }
 
 /// Runs a command to its end, as somebody who exported the key of the sandbox.
-fn campaign(folder: &Folder, arguments: &[&str]) -> Finished {
+pub(crate) fn campaign(folder: &Folder, arguments: &[&str]) -> Finished {
     let mut command = folder.command(arguments);
     command.env("CAMPAIGN_SANDBOX_KEY", KEY);
     Process::start(command).finish()
@@ -35,15 +35,15 @@ fn campaign(folder: &Folder, arguments: &[&str]) -> Finished {
 
 /// Runs a command that has to succeed and gives back what it printed.
 #[track_caller]
-fn fine(folder: &Folder, arguments: &[&str]) -> String {
+pub(crate) fn fine(folder: &Folder, arguments: &[&str]) -> String {
     campaign(folder, arguments).exits(0).stdout
 }
 
-fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let mut files: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
     files.sort();
@@ -62,7 +62,7 @@ fn recipients(list: &Path) -> usize {
     fs::read_to_string(list).expect("a list").lines().count() - 1
 }
 
-fn object(text: &str) -> Value {
+pub(crate) fn object(text: &str) -> Value {
     serde_json::from_str(text).expect("one JSON object")
 }
 
@@ -116,15 +116,6 @@ fn every_scenario_plays_what_it_says() {
         campaign(&folder, &["run", "campaigns/welcome.yaml", "--scenario", &file]).exits(exit).says(said);
     }
     assert_eq!(files(&repository().join("campaigns/scenarios")).len(), 5, "each has a line here");
-}
-
-#[test]
-fn the_scenario_in_the_documents_is_understood() {
-    let folder = with_examples();
-    let [scenario] = <[String; 1]>::try_from(blocks("yaml scenario")).expect("one scenario");
-    fs::write(folder.path("scenario.yaml"), scenario).expect("a scenario");
-    // The answer to the second envelope comes too late, and `status` denies whatever it is asked.
-    campaign(&folder, &["run", "campaigns/welcome.yaml", "--scenario", "scenario.yaml"]).exits(4).says("in doubt");
 }
 
 #[test]
@@ -213,149 +204,6 @@ fn init_takes_only_names_that_a_campaign_can_have() {
         campaign(&folder, &["init", name]).exits(2);
     }
     assert!(files(&folder.path("")).is_empty());
-}
-
-/// What users read, in the order in which they read it.
-const DOCUMENTS: [&str; 19] = [
-    "README.md",
-    "docs/campaign-file.md",
-    "docs/texts.md",
-    "docs/check.md",
-    "docs/pages.md",
-    "docs/gateways.md",
-    "docs/rehearsing.md",
-    "docs/sending.md",
-    "docs/plans.md",
-    "docs/opt-outs.md",
-    "docs/receipts.md",
-    "docs/doubt.md",
-    "docs/results.md",
-    "docs/figures.md",
-    "docs/schedules.md",
-    "docs/operations.md",
-    "docs/shared-ledger.md",
-    "docs/assistants.md",
-    "docs/speed.md",
-];
-
-/// A fenced block of a document.
-struct Block {
-    language: String,
-    text: String,
-}
-
-/// The fenced blocks of all documents, in order.
-fn all_blocks() -> Vec<Block> {
-    let texts = DOCUMENTS.map(|name| fs::read_to_string(repository().join(name)).expect("a document"));
-    let blocks = texts.iter().flat_map(|text| text.split("\n```").skip(1).step_by(2));
-    let parts = blocks.map(|block| block.split_once('\n').expect("a language and a text"));
-    parts.map(|(language, text)| Block { language: language.to_owned(), text: text.to_owned() }).collect()
-}
-
-/// The texts of the blocks in a language.
-fn blocks(language: &str) -> Vec<String> {
-    all_blocks().into_iter().filter(|block| block.language == language).map(|block| block.text).collect()
-}
-
-/// A folder with the examples, a list that somebody brought, and what a shop sold.
-fn with_list() -> Folder {
-    let folder = with_examples();
-    folder.write("purchases.csv", "Phone,Date,Total\n+380500000101,2026-12-01,99.50\n");
-    for place in ["clients.csv", "campaigns/clients.csv"] {
-        fs::copy(repository().join("campaigns/new-arrivals.csv"), folder.path(place)).expect("a list");
-    }
-    folder
-}
-
-#[test]
-fn every_document_has_its_place_in_the_order_and_is_reached_from_the_readme() {
-    let readme = fs::read_to_string(repository().join("README.md")).expect("a README");
-    assert!(readme.lines().count() <= 200, "the README is a way to go, not a reference");
-    let found: Vec<String> = files(&repository().join("docs"))
-        .iter()
-        .map(|file| format!("docs/{}", file.file_name().expect("a name").to_string_lossy()))
-        .collect();
-    assert_eq!(found.len() + 1, DOCUMENTS.len(), "{found:?}");
-    for document in found {
-        assert!(DOCUMENTS.contains(&document.as_str()) && readme.contains(&format!("({document}")), "{document}");
-    }
-}
-
-#[test]
-fn every_campaign_in_the_documents_passes_the_check_with_every_profile() {
-    let campaigns: Vec<String> = blocks("yaml").into_iter().filter(|block| block.contains("channels:")).collect();
-    let profiles: Vec<String> = blocks("yaml").into_iter().filter(|block| block.contains("base_url:")).collect();
-    assert!(!campaigns.is_empty() && !profiles.is_empty(), "the documents show no campaign or no profile");
-    for (number, (text, profile)) in
-        campaigns.iter().flat_map(|text| profiles.iter().map(move |profile| (text, profile))).enumerate()
-    {
-        let folder = with_list();
-        // A campaign that is queued needs an address for that, which only the whole profile has.
-        let profile = if text.contains("endpoint: async") { profiles.last().expect("a profile") } else { profile };
-        fs::write(folder.path("gateways.yaml"), profile).expect("profiles");
-        let file = format!("campaigns/shown-{number}.yaml");
-        fs::write(folder.path(&file), text).expect("a campaign");
-        fine(&folder, &["check", &file, "--gateway", "production"]);
-        fine(&folder, &["run", &file, "--gateway", "production", "--dry-run"]);
-    }
-}
-
-/// An output without what differs from call to call: how many seconds something took.
-fn without_times(output: &str) -> String {
-    let words: Vec<&str> = output.trim().split(' ').collect();
-    let lasts = |at: usize| words.get(at + 1).is_some_and(|next| *next == "s" || next.starts_with("s\n"));
-    let timeless: Vec<&str> = words.iter().enumerate().map(|(at, word)| if lasts(at) { "N" } else { *word }).collect();
-    timeless.join(" ")
-}
-
-#[test]
-fn the_table_of_channels_names_every_key_that_a_channel_has() {
-    let schema = object(&fine(&empty(), &["schema"]));
-    let channels = schema["properties"]["channels"]["items"]["anyOf"][0]["properties"].as_object().unwrap();
-    let document = fs::read_to_string(repository().join("docs/campaign-file.md")).unwrap();
-    let line = |start: &str| document.lines().find(|line| line.starts_with(start)).unwrap_or_default();
-    let names = |line: &str, keys: &Value| {
-        let keys = keys.as_object().unwrap().keys().filter(|key| *key != "fields");
-        keys.filter(|key| !line.contains(&format!("`{key}`"))).cloned().collect::<Vec<_>>()
-    };
-    assert!(channels.len() >= 8, "{channels:?}");
-    for (channel, schema) in channels {
-        let missing = names(line(&format!("| `{channel}` |")), &schema["properties"]);
-        assert!(missing.is_empty(), "{channel}: {missing:?}");
-    }
-    let card = &channels["viber"]["properties"]["carousel"]["items"]["properties"];
-    assert_eq!(names(line("A `carousel` has"), card), Vec::<String>::new());
-}
-
-#[test]
-fn every_command_in_the_documents_works_in_its_order_and_prints_what_is_shown_below_it() {
-    let folder = with_list();
-    let sandbox = SandboxProcess::start();
-    folder.replace("gateways.yaml", "http://127.0.0.1:8025", &sandbox.base_url());
-    // The sandbox is running, a server runs until it is told to end, and a live gateway is not for tests.
-    let left_out = |line: &&str| {
-        !["campaign sandbox", "campaign serve", "campaign connector"].iter().any(|begin| line.starts_with(begin))
-            && !line.contains("production")
-    };
-    let (mut printed, mut commands, mut outputs) = (String::new(), 0, 0);
-    for block in all_blocks() {
-        match block.language.as_str() {
-            "sh" => {
-                let lines = block.text.lines().map(|line| line.split(" #").next().unwrap_or(line));
-                for command in lines.filter(|line| line.starts_with("campaign ")).filter(left_out) {
-                    let words: Vec<&str> = command.split_whitespace().skip(1).collect();
-                    printed = fine(&folder, &words);
-                    commands += 1;
-                }
-            }
-            "text" => {
-                assert_eq!(without_times(&block.text), without_times(&printed));
-                outputs += 1;
-            }
-            _ => {}
-        }
-    }
-    assert!(commands > 20 && outputs >= 3, "{commands} commands, {outputs} outputs");
 }
 
 #[test]

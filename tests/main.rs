@@ -12,6 +12,7 @@ mod checks;
 mod cli;
 mod connector;
 mod delivery;
+mod docs;
 mod doubt;
 mod examples;
 #[cfg(target_os = "linux")]

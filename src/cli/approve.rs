@@ -54,7 +54,7 @@ fn tell(context: &Context, approving: &Approving, approval: &Approval, is_signed
     if *standing {
         let name = &approving.inputs.campaign.brief.name;
         let what = format!("all occurrences of {name} are approved by {by} until {}", minute(*until));
-        context.output.summary(Line::success([plain(what)]));
+        context.output.done(Line::success([plain(what)]), exit::FINE);
         return;
     }
     let (planned, digest) = (&approving.planned, short(digest));
@@ -63,7 +63,7 @@ fn tell(context: &Context, approving: &Approving, approval: &Approval, is_signed
         let what = format!("{digest} is approved by {by} for {messages}, once");
         let mut text = Text::from(Line::success([plain(what)]));
         text.line(0, [plain("Repeat the `campaign test` command to send them.")]);
-        context.output.summary(text);
+        context.output.done(text, exit::FINE);
         return;
     }
     let (file, profile) = (&planned.inputs.campaign_file, approving.inputs.destination.profile());
@@ -77,7 +77,7 @@ fn tell(context: &Context, approving: &Approving, approval: &Approval, is_signed
         Some(_) => text.line(0, [plain("`campaign serve` sends it now.")]),
         None => text.push(Line::next(context.output.command(format!("{run} --plan {digest}")))),
     }
-    context.output.summary(text);
+    context.output.done(text, exit::FINE);
 }
 
 /// Makes a pair of keys: the private half in a new file, the public half for the profile.

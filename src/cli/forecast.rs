@@ -129,7 +129,11 @@ pub(super) fn unknown_cost(channels: &[Channel]) -> String {
 
 /// Adds sample messages, a line for each channel, cut to so many columns.
 pub(super) fn samples(text: &mut Text, samples: &[Sample], columns: usize) {
-    if samples.is_empty() {
+    let has_message = |sample: &Sample| {
+        sample.content.stages.iter().any(|stage| stage.texts().any(|(field, _)| field.key == "message"))
+    };
+    // Lookups and code calls have no text.
+    if !samples.iter().any(has_message) {
         return;
     }
     heading(text, "Samples");

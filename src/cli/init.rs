@@ -40,7 +40,7 @@ pub(super) fn init(context: &Context, args: &InitArgs) -> Result<u8, Failure> {
     }
     text.extend(list.as_ref().map(summary).unwrap_or_default());
     text.push(Line::next(next));
-    context.output.result(text);
+    context.output.done(text, FINE);
     Ok(FINE)
 }
 

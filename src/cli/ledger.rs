@@ -41,7 +41,7 @@ async fn upgrade(context: &Context) -> Result<u8, Failure> {
     let mut text = Text::new();
     text.push(Line::success([plain("the ledger in "), copied(place), plain(format!(" {what}"))]));
     text.push(Line::next(context.output.command("status")));
-    context.output.result(text);
+    context.output.done(text, exit::FINE);
     Ok(exit::FINE)
 }
 

@@ -68,7 +68,7 @@ fn asked(context: &Context, run: &Run, stopping: bool) -> u8 {
         false => "is not being sent, so there is nothing to stop",
     };
     let next = context.output.command(format!("status {name}"));
-    context.output.result(format!("{name} {what}\nnext: {next}\n"));
+    context.output.done(format!("{name} {what}\nnext: {next}\n"), exit::FINE);
     exit::FINE
 }
 
@@ -98,7 +98,7 @@ fn ended(context: &Context, CancelledRun { rows, released }: CancelledRun, sched
             schedule.map(|name| format!("  {}\n  To remove it: {}\n", still_active(name), removal(context, name)));
         let schedule = schedule.unwrap_or_default();
         let text = format!("{name} is stopped for good: {rows} cancelled\n  {counts}\n{schedule}next: {next}\n");
-        context.output.summary(&text);
+        context.output.done(&text, exit);
     }
     if let Some(why) = released.unwritten {
         context.output.note(&unwritten(&context.output, why));

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::Run;
+use super::mark::COPIED;
 
 /// A failure of the ledger. After one the run stops; nothing is written again on the same handle.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -144,6 +145,12 @@ impl LedgerError {
             Self::Damaged { what } => format!("{what} is corrupt"),
             error => error.reason(),
         }
+    }
+
+    /// Whether the ledger is a file whose contents were copied to a database.
+    #[must_use]
+    pub fn was_copied_to_database(&self) -> bool {
+        matches!(self, Self::NotNewest { reason, .. } if reason == COPIED)
     }
 
     /// What happened, without what to do about it.

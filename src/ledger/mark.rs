@@ -28,6 +28,9 @@ const LONGEST_LOCK: Duration = Duration::from_secs(60);
 /// How long the pause before another look at the lock is.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// Why the ledger of a file is not used any more after `ledger copy`.
+pub(in crate::ledger) const COPIED: &str = "it was copied to a database, which replaced it";
+
 /// Which ledger it is, and how many commits it had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(in crate::ledger) struct Mark {
@@ -61,6 +64,9 @@ impl Mark {
             MarkReading::Nothing if self.generation == 0 => None,
             MarkReading::Nothing => Some("its high-water mark is missing".to_owned()),
             MarkReading::Unreadable(reason) => Some(format!("its high-water mark cannot be read: {reason}")),
+            MarkReading::Marks(marks) if marks.iter().any(|known| known.id == self.moved().id) => {
+                Some(COPIED.to_owned())
+            }
             MarkReading::Marks(marks) if marks.iter().any(|known| known.id != self.id) => {
                 Some("another ledger was last used here".to_owned())
             }
@@ -298,6 +304,9 @@ mod tests {
             assert_eq!(mark(generation).against(&marks(&[98, 100])).is_none(), fine, "{generation}");
         }
         assert!(Mark { id: 8, generation: 200 }.against(&marks(&[100])).is_some());
+        let copied = MarkReading::Marks(vec![mark(100).moved()]);
+        assert_eq!(mark(100).against(&copied).as_deref(), Some(COPIED));
+        assert_ne!(mark(99).against(&copied).as_deref(), Some(COPIED));
         assert!(
             mark(200).against(&MarkReading::Unreadable("torn".into())).is_some(),
             "a mark that says nothing is no mark"

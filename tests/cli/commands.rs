@@ -221,6 +221,19 @@ fn quiet_says_nothing_of_what_was_done_and_all_of_what_was_not() {
         let quiet = sale.campaign(done).exits(0);
         assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.told());
     }
+    let folder = Folder::new(true);
+    folder.write(
+        "sale.yaml",
+        "schedule: { every: day 10:00 }\ntimezone: Europe/Kyiv\nrecipients: { file: sale.csv }\nchannels: [hlr]\n",
+    );
+    let profile = "local: { base_url: \"http://127.0.0.1:9\", api_key: { env: STORY_KEY }, rate: 1/s }\n";
+    folder.write("gateways.yaml", profile);
+    folder.replace("sale.yaml", "timezone", "gateway: local\ntimezone");
+    folder.write("sale.csv", "phone\n+380501234567\n");
+    for done in [&["init", "spring"][..], &["schedule", "add", "sale.yaml", "--yes"], &["gateway", "trust", "local"]] {
+        let quiet = folder.campaign(&[done, &["-q"]].concat()).exits(0);
+        assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.told());
+    }
     assert!(!sale.campaign(&["results", "sale", "-q", "--out", "-"]).exits(0).stdout.is_empty(), "data is no talk");
     assert!(!sale.campaign(&["status", "sale", "-q"]).exits(0).stdout.is_empty());
     let rejected = Gateway::always(Answer::items(|operation| rejected(operation, "No route")));

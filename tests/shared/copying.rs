@@ -50,7 +50,7 @@ fn a_ledger_that_was_moved_knows_everything_goes_on_and_its_file_sends_nothing_a
     assert_eq!(before, after);
     shared(&["ledger", "check"]).exits(0).says("is sound");
     let sent = gateway.requests().len();
-    in_the_file(&sale, &["run", "sale.yaml"]).exits(74).says("another ledger was last used here");
+    in_the_file(&sale, &["run", "sale.yaml"]).exits(74).says("it was copied to a database").says("add `--ledger`");
     assert_eq!(gateway.requests().len(), sent);
     shared(&["run", "sale.yaml", "--no-wait"]);
     let mut phones = gateway.phones();

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use super::folder::Folder;
 use super::{Gateway, KEY_VARIABLE, phone};
@@ -38,9 +39,21 @@ pub(crate) fn campaign() -> Draft {
     }
 }
 
+/// The addresses that [`nobody`] has given so far.
+static GIVEN: AtomicU16 = AtomicU16::new(1);
+
 /// An address on loopback where nobody listens.
+///
+/// On Linux each has its own host within 127.0.0.0/8, so that no server of another test gets its port meanwhile.
 pub(crate) fn nobody() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let host = match cfg!(target_os = "linux") {
+        true => {
+            let [high, low] = GIVEN.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+            Ipv4Addr::new(127, 77, high, low)
+        }
+        false => Ipv4Addr::LOCALHOST,
+    };
+    let listener = TcpListener::bind((host, 0)).expect("a free port");
     format!("http://{}", listener.local_addr().expect("an address"))
 }
 

@@ -279,7 +279,7 @@ fn tell(
         text.line(0, [plain("To see a message on your own phone first: "), copied(test)]);
     }
     text.push(Line::next(next));
-    output.result(text);
+    output.done(text, exit::FINE);
 }
 
 fn money(balance: &Result<Balance, InquiryFailure>) -> Span {

@@ -51,7 +51,7 @@ impl<T> TemplateWords<T> {
             context.output.object(&json!({ "gateway": name, "id": id, "deleted": deleted, "exit": exit::FINE }));
         } else {
             let what = format!("deleted the {} template ", self.name);
-            context.output.result(Line::success([plain(what), strong(id.to_string())]));
+            context.output.done(Line::success([plain(what), strong(id.to_string())]), exit::FINE);
         }
         exit::FINE
     }

@@ -21,7 +21,7 @@ pub(super) async fn trust(context: &Context, name: &str) -> Result<u8, Failure> 
     if context.output.json {
         context.output.object(&serde_json::json!({ "gateway": name, "host": host, "exit": exit::FINE }));
     } else {
-        context.output.result(format!("`{name}` is trusted {}\n", host_place(&host)));
+        context.output.done(format!("`{name}` is trusted {}\n", host_place(&host)), exit::FINE);
     }
     Ok(exit::FINE)
 }

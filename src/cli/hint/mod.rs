@@ -262,6 +262,9 @@ fn ledger(error: &LedgerError, options: &Options) -> Option<String> {
             "see what is damaged with `{}`; restore an intact copy, or keep the file and ask for help",
             options.command("ledger check")
         ),
+        LedgerError::NotNewest { .. } if error.was_copied_to_database() => {
+            "use the database: add `--ledger` with its address, or set CAMPAIGN_LEDGER".to_owned()
+        }
         LedgerError::NotNewest { .. } => {
             "restore the newest ledger together with its high-water mark; if it is lost, remove \
                                           recipients who have the message from the list and add `--new-ledger`"

@@ -65,6 +65,6 @@ pub(super) async fn add(context: &Context, args: &ArmArgs) -> Result<u8, Failure
     }
     text.line(2, ["It sends while `campaign serve` is running.".into()]);
     text.push(Line::next(context.output.command("serve")));
-    context.output.summary(text);
+    context.output.done(text, exit::FINE);
     Ok(exit::FINE)
 }

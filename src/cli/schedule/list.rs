@@ -33,13 +33,22 @@ pub(super) async fn list(context: &Context) -> Result<u8, Failure> {
     let next = match changed {
         _ if damaged => context.output.command("ledger check"),
         Some(changed) => words::arm(changed.file.as_ref(), &context.output.options),
-        None => context.output.command("serve"),
+        None => match only_paused(&views) {
+            Some(name) => context.output.command(format!("schedule resume {name}")),
+            None => context.output.command("serve"),
+        },
     };
     let mut text = Text::from(Table::new(["schedule", "state", "next"], views.iter().map(row)));
     views.iter().for_each(|view| text.extend(details(view)));
     text.push(Line::next(next));
     context.output.result(text);
     Ok(exit::FINE)
+}
+
+/// The first schedule if all of them are paused.
+fn only_paused(views: &[ArmedView]) -> Option<&str> {
+    let is_paused = |view: &ArmedView| matches!(view.state, ArmedState::Paused);
+    views.first().filter(|_| views.iter().all(is_paused)).map(|view| view.name.as_str())
 }
 
 /// The reason why the last occurrence of a schedule was skipped, and the findings about its file.

@@ -1,0 +1,363 @@
+//! The README and the pages of `docs/`: their examples run, their links lead somewhere, and they keep their form.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::examples::{campaign, empty, files, fine, object, repository, with_examples};
+use crate::support::{Folder, Reachable as _, SandboxProcess};
+
+/// The reference of commands, which is generated.
+const COMMANDS: &str = "docs/commands.md";
+
+/// A page: its path in the repository and its text.
+struct Page {
+    path: String,
+    text: String,
+}
+
+/// A fenced block of a page.
+struct Block<'p> {
+    /// The first word of its info string.
+    language: &'p str,
+    /// The rest of its info string: the file that it shows.
+    file: &'p str,
+    text: String,
+    line: usize,
+}
+
+/// What a page does in order.
+enum Step<'p> {
+    /// A command that the page needs and does not show.
+    Setup(&'p str),
+    Block(Block<'p>),
+}
+
+impl Page {
+    fn read(path: &str) -> Self {
+        let text = fs::read_to_string(repository().join(path)).expect("a page");
+        Self { path: path.to_owned(), text }
+    }
+
+    /// The README and the hand-written pages.
+    fn all() -> Vec<Self> {
+        let pages = files(&repository().join("docs")).into_iter().map(|file| {
+            let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+            format!("docs/{name}")
+        });
+        let pages = pages.filter(|path| path != COMMANDS);
+        ["README.md".to_owned()].into_iter().chain(pages).map(|path| Self::read(&path)).collect()
+    }
+
+    fn steps(&self) -> Vec<Step<'_>> {
+        let (mut steps, mut open): (Vec<Step<'_>>, Option<Block<'_>>) = (Vec::new(), None);
+        for (index, line) in self.text.lines().enumerate() {
+            let fence = line.strip_prefix("```");
+            match (open.take(), fence) {
+                (Some(block), Some(_)) => steps.push(Step::Block(block)),
+                (Some(mut block), None) => {
+                    block.text += line;
+                    block.text.push('\n');
+                    open = Some(block);
+                }
+                (None, Some(info)) => {
+                    let (language, file) = info.split_once(' ').unwrap_or((info, ""));
+                    open = Some(Block { language, file, text: String::new(), line: index + 1 });
+                }
+                (None, None) => {
+                    let setup = line.strip_prefix("<!-- setup: ").and_then(|line| line.strip_suffix(" -->"));
+                    steps.extend(setup.map(Step::Setup));
+                }
+            }
+        }
+        assert!(open.is_none(), "{}: a block is not closed", self.path);
+        steps
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
+        self.steps().into_iter().filter_map(|step| match step {
+            Step::Block(block) => Some(block),
+            Step::Setup(_) => None,
+        })
+    }
+
+    /// The text without its fenced blocks.
+    fn prose(&self) -> String {
+        self.text.split("\n```").step_by(2).map(|part| part.split_once('\n').map_or(part, |(_, rest)| rest)).fold(
+            String::new(),
+            |mut prose, part| {
+                prose.push_str(part);
+                prose.push_str("\n\n");
+                prose
+            },
+        )
+    }
+
+    /// The anchors of its headings, as GitHub makes them.
+    fn anchors(&self) -> BTreeSet<String> {
+        let headings = self.text.lines().filter(|line| line.starts_with('#'));
+        headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
+    }
+}
+
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).flat_map(char::to_lowercase).collect()
+}
+
+/// A folder with the examples, a list that somebody brought, and what a shop sold.
+fn with_list() -> Folder {
+    let folder = with_examples();
+    folder.write("purchases.csv", "Phone,Date,Total\n+380500000101,2026-12-01,99.50\n");
+    for place in ["clients.csv", "campaigns/clients.csv"] {
+        fs::copy(repository().join("campaigns/new-arrivals.csv"), folder.path(place)).expect("a list");
+    }
+    folder
+}
+
+/// An output without what differs from call to call: how many seconds something took.
+fn without_times(output: &str) -> String {
+    let words: Vec<&str> = output.trim().split(' ').collect();
+    let lasts = |at: usize| words.get(at + 1).is_some_and(|next| *next == "s" || next.starts_with("s\n"));
+    let timeless: Vec<&str> = words.iter().enumerate().map(|(at, word)| if lasts(at) { "N" } else { *word }).collect();
+    timeless.join(" ")
+}
+
+/// The commands of a block that a test can run: servers run until they are stopped, and a live gateway is not for tests.
+fn commands(block: &str) -> impl Iterator<Item = &str> {
+    let lines = block.lines().map(|line| line.split(" #").next().unwrap_or(line).trim());
+    let servers = ["campaign sandbox", "campaign serve", "campaign connector", "campaign worker"];
+    lines.filter(move |line| {
+        line.starts_with("campaign ")
+            && !servers.iter().any(|server| line.starts_with(server))
+            && !line.contains("production")
+    })
+}
+
+#[test]
+fn pages_are_reached_from_the_index_and_the_readme() {
+    let index = Page::read("docs/README.md");
+    for file in files(&repository().join("docs")) {
+        let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+        assert!(name == "README.md" || index.text.contains(&format!("({name}")), "docs/README.md does not link {name}");
+    }
+    assert!(Page::read("README.md").text.contains("(docs/README.md)"));
+}
+
+#[test]
+fn links_lead_to_files_and_headings_that_exist() {
+    let link = regex::Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern");
+    let mut dead = Vec::new();
+    let mut pages = Page::all();
+    pages.extend(["ARCHITECTURE.md", "CONTRIBUTING.md", COMMANDS].map(Page::read));
+    for page in &pages {
+        let folder = Path::new(&page.path).parent().expect("a folder");
+        for found in link.captures_iter(&page.text) {
+            let target = found.get(1).expect("a target").as_str();
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let path = if file.is_empty() { page.path.clone() } else { folder.join(file).display().to_string() };
+            let path = path.replace("docs/../", "");
+            let exists = repository().join(&path).exists();
+            if !exists || (!heading.is_empty() && !Page::read(&path).anchors().contains(heading)) {
+                dead.push(format!("{}: {target}", page.path));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{dead:#?}");
+}
+
+#[test]
+fn pages_keep_their_form() {
+    let breaks = regex::Regex::new(r"[.:!?]\s+|\n\s*(?:[-*]|\d+\.) ").expect("a pattern");
+    let mut faults = String::new();
+    for page in Page::all() {
+        let most = if page.path == "README.md" { 120 } else { 200 };
+        let lines = page.text.lines().count();
+        if lines > most {
+            let _ = writeln!(faults, "{}: {lines} lines, at most {most}", page.path);
+        }
+        for (number, line) in page.text.lines().enumerate() {
+            if line.chars().count() > 120 && !line.starts_with('|') {
+                let _ = writeln!(faults, "{}:{}: longer than 120 characters", page.path, number + 1);
+            }
+        }
+        let prose = page.prose();
+        let (mut sentences, mut words) = (0, 0);
+        for paragraph in prose.split("\n\n").map(str::trim) {
+            if paragraph.starts_with(['#', '|', '<', '!']) {
+                continue;
+            }
+            let is_list = paragraph.starts_with("- ") || paragraph.starts_with("1. ");
+            if !is_list && paragraph.lines().count() > 5 {
+                let _ = writeln!(faults, "{}: a paragraph has more than 5 lines: {paragraph:.60}…", page.path);
+            }
+            for sentence in breaks.split(paragraph) {
+                let number = sentence.split_whitespace().count();
+                if number > 2 {
+                    (sentences, words) = (sentences + 1, words + number);
+                }
+            }
+        }
+        if words > sentences * 18 {
+            let _ = writeln!(faults, "{}: {words} words in {sentences} sentences, more than 18 each", page.path);
+        }
+    }
+    assert!(faults.is_empty(), "{faults}");
+}
+
+#[test]
+fn commands_of_pages_work_and_print_what_is_shown() {
+    let (mut run, mut compared) = (0, 0);
+    let mut faults = String::new();
+    for page in Page::all() {
+        let steps = page.steps();
+        let runs = steps.iter().any(|step| match step {
+            Step::Setup(_) => true,
+            Step::Block(block) => block.language == "sh" && commands(&block.text).next().is_some(),
+        });
+        if !runs {
+            continue;
+        }
+        let (folder, sandbox) = (with_list(), SandboxProcess::start());
+        folder.replace("gateways.yaml", "http://127.0.0.1:8025", &sandbox.base_url());
+        let mut printed = String::new();
+        let go = |command: &str, line: usize, faults: &mut String| {
+            let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+            let finished = campaign(&folder, &words);
+            if finished.code() != Some(0) {
+                let _ = writeln!(faults, "{}:{line}: `{command}` fails: {}", page.path, finished.told());
+            }
+            finished.stdout
+        };
+        for step in &steps {
+            match step {
+                Step::Setup(command) => printed = go(command, 0, &mut faults),
+                Step::Block(block) if block.language == "sh" => {
+                    for command in commands(&block.text) {
+                        printed = go(command, block.line, &mut faults);
+                        run += 1;
+                    }
+                }
+                Step::Block(block) if block.language == "text" => {
+                    compared += 1;
+                    let (shown, printed) = (without_times(&block.text), without_times(&printed));
+                    if shown != printed {
+                        let _ = writeln!(faults, "{}:{}: the command prints\n{printed}", page.path, block.line);
+                    }
+                }
+                Step::Block(block) if block.file.contains('.') => folder.write(block.file, &block.text),
+                Step::Block(_) => {}
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults}");
+    assert!(run > 60 && compared >= 10, "{run} commands, {compared} outputs");
+}
+
+#[test]
+fn campaigns_in_pages_pass_the_check_with_every_profile() {
+    let pages = Page::all();
+    let shown = |key: &'static str| {
+        let blocks = pages.iter().flat_map(|page| page.blocks().map(move |block| (page, block)));
+        blocks.filter(move |(_, block)| block.language == "yaml" && block.text.contains(key)).collect::<Vec<_>>()
+    };
+    let campaigns: Vec<_> = shown("channels:").into_iter().filter(|(_, block)| block.file != "scenario").collect();
+    let profiles: Vec<_> =
+        shown("base_url:").into_iter().filter(|(_, block)| block.text.starts_with("production:")).collect();
+    assert!(campaigns.len() > 10 && !profiles.is_empty(), "{} campaigns", campaigns.len());
+    let whole = profiles.iter().find(|(_, block)| block.text.contains("async_url")).expect("a whole profile");
+    let folder = with_list();
+    let mut faults = String::new();
+    for (page, campaign_block) in &campaigns {
+        for (_, profile) in &profiles {
+            // A campaign that is queued needs an address for that, and one with a cost limit needs prices.
+            let needs_all = ["endpoint: async", "cost:"].iter().any(|key| campaign_block.text.contains(key));
+            let profile = if needs_all { &whole.1 } else { profile };
+            folder.write("gateways.yaml", &profile.text);
+            folder.write("campaigns/shown.yaml", &campaign_block.text);
+            for arguments in [&["check"][..], &["run", "--dry-run"]] {
+                let arguments = [arguments, &["campaigns/shown.yaml", "--gateway", "production"]].concat();
+                let finished = campaign(&folder, &arguments);
+                if finished.code() != Some(0) {
+                    let _ = writeln!(faults, "{}:{}: {}", page.path, campaign_block.line, finished.told());
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults}");
+}
+
+#[test]
+fn scenario_in_pages_is_understood() {
+    let folder = with_examples();
+    let pages = Page::all();
+    let scenarios: Vec<_> = pages
+        .iter()
+        .flat_map(Page::blocks)
+        .filter(|block| block.language == "yaml" && block.file == "scenario")
+        .collect();
+    let [scenario] = <[Block<'_>; 1]>::try_from(scenarios).unwrap_or_else(|_| panic!("one scenario"));
+    folder.write("scenario.yaml", &scenario.text);
+    // The answer to the second envelope comes too late, and `status` denies whatever it is asked.
+    campaign(&folder, &["run", "campaigns/welcome.yaml", "--scenario", "scenario.yaml"]).exits(4).says("in doubt");
+}
+
+#[test]
+fn table_of_channels_names_every_key_of_a_channel() {
+    let schema = object(&fine(&empty(), &["schema"]));
+    let channels = schema["properties"]["channels"]["items"]["anyOf"][0]["properties"].as_object().expect("channels");
+    let document = Page::read("docs/channels.md").text;
+    let line = |start: &str| document.lines().find(|line| line.starts_with(start)).unwrap_or_default();
+    let missing = |line: &str, keys: &serde_json::Value| {
+        let keys = keys.as_object().expect("keys").keys().filter(|key| *key != "fields");
+        keys.filter(|key| !line.contains(&format!("`{key}`"))).cloned().collect::<Vec<_>>()
+    };
+    assert!(channels.len() >= 8, "{channels:?}");
+    for (channel, schema) in channels {
+        let missing = missing(line(&format!("| `{channel}` |")), &schema["properties"]);
+        assert!(missing.is_empty(), "{channel}: {missing:?}");
+    }
+    let card = &channels["viber"]["properties"]["carousel"]["items"]["properties"];
+    assert_eq!(missing(line("A `carousel` has"), card), Vec::<String>::new());
+}
+
+/// The help of a command and of the commands below it, as Markdown.
+fn reference(folder: &Folder, command: &[&str], markdown: &mut String) {
+    let help = fine(folder, &[command, &["--help"]].concat());
+    let level = "#".repeat(command.len() + 1);
+    let name = [&["campaign"], command].concat().join(" ");
+    let _ = write!(markdown, "{level} {name}\n\n```console\n$ {name} --help\n{}\n```\n\n", help.trim_end());
+    let listed = help
+        .lines()
+        .skip_while(|line| !line.ends_with(':') || line.starts_with("Usage"))
+        .take_while(|line| *line != "Options:");
+    let names: Vec<&str> = listed
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()))
+        .filter_map(|line| line.split("  ").next())
+        .filter(|name| *name != "help" && !name.contains(' '))
+        .collect();
+    if !help.contains("COMMAND") {
+        return;
+    }
+    for name in names {
+        reference(folder, &[command, &[name]].concat(), markdown);
+    }
+}
+
+#[test]
+fn command_reference_is_the_help_of_every_command() {
+    let mut markdown = "# Command reference\n\nThe help of every command, generated from the program.\n\n".to_owned();
+    reference(&empty(), &[], &mut markdown);
+    let path = repository().join(COMMANDS);
+    if std::env::var_os("CAMPAIGN_WRITE_DOCS").is_some() {
+        fs::write(&path, &markdown).expect("a page");
+    }
+    let stored = fs::read_to_string(&path).unwrap_or_default();
+    assert!(markdown.matches("\n## ").count() > 25, "{markdown}");
+    assert!(stored == markdown, "write {COMMANDS} again: CAMPAIGN_WRITE_DOCS=1 cargo test --test stories docs::");
+}
