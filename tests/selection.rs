@@ -100,7 +100,7 @@ fn each_person_gets_the_text_that_a_column_names() {
     sale.write("promo.uk.txt", "Vitaiu, {{ name }}");
     sale.run(&["--limit", "1"]).exits(0);
     sale.replace("sale.yaml", "Hello,", "Good day,");
-    sale.run(&[]).exits(2).says("the channels or their texts");
+    sale.run(&[]).exits(2).says("the channels or their messages");
     sale.replace("sale.yaml", "Good day,", "Hello,");
     sale.run(&[]).exits(0);
     assert_eq!(said(&gateway), ["Vitaiu, Person", "Hello, Person", "Vitaiu, Person", "Hello, Person"]);

@@ -80,7 +80,7 @@ fn what_is_wrong_with_a_table_or_its_use_is_told_before_anything_is_sent() {
     let cases = [
         (STORES.replace("City", "Town"), "it has no column `City`; it has `Town`, `address` and `hours`"),
         (STORES.replace("Lviv", "Kyiv"), "row 3 repeats the `City` of an earlier row"),
-        (STORES.replace("Lviv", " "), "its row 3 has no value under `City`"),
+        (STORES.replace("Lviv", " "), "row 3 has no value under `City`"),
         (STORES.replace("hours", "address"), "more than one column `address`"),
         (STORES.replace("address", "street"), "the table `stores` has no column `address`"),
         (String::new(), "the table `stores` cannot be used"),

@@ -147,7 +147,7 @@ fn shares_and_names_that_cannot_be_are_refused_where_they_stand() {
     let gateway = Gateway::accepting();
     let cases = [
         ("variants: { a: { share: 50% }, b: { share: 40% } }", "add up to 90%, not 100%"),
-        ("variants: { a: { share: 100% } }\nholdout: 10%", "with `holdout` add up to 110%"),
+        ("variants: { a: { share: 100% } }\nholdout: 10%", "and `holdout` add up to 110%"),
         ("variants: { a: { share: half } }", "must be a percentage"),
         ("variants: { \"a b\": { share: 100% } }", "is not a valid name for a variant"),
         ("variants: { a: { share: 100%, text: x } }", "unknown key `text`"),

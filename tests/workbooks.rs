@@ -136,7 +136,7 @@ fn any_run_can_be_written_as_a_workbook_and_only_results_give_way_to_it() {
     assert_eq!(sheet(&sale, "again.xlsx").len(), 1, "the header alone");
     sale.write("mine.xlsx", "my work\n");
     sale.campaign(&["results", "sale", "--out", "mine.xlsx"]).exits(2).says("is not a results file");
-    sale.campaign(&["results", "sale", "--out", "old.xls"]).exits(2).says("name an `.xlsx` or a `.csv`");
+    sale.campaign(&["results", "sale", "--out", "old.xls"]).exits(2).says("use `.xlsx` or `.csv`");
     assert_eq!(
         std::fs::read_dir(sale.path("."))
             .expect("a folder")

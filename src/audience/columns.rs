@@ -236,15 +236,15 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let known = shown.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
         _ if let Some(meant) = lettered(line, header).map(without_numbers) => format!(
-            "`{header}` looks like a spreadsheet column letter; write the column's header, `{name}: {meant:?}`; this \
-             list has {}",
+            "write the column's header, `{name}: {meant:?}`, because `{header}` looks like a spreadsheet column \
+                letter; the list has the columns {}",
             list_all(known)
         ),
         Some(near) => format!("did you mean `{near}`? Write `{name}: {near:?}` in the campaign"),
         None if known.clone().any(|known| known == name) && is_variable(header) => {
-            format!("the name for templates comes before the header; write `{header}: {name:?}` in the campaign")
+            format!("write `{header}: {name:?}` in the campaign; the name for templates comes before the header")
         }
-        None => format!("this list has {}; use one of these headers in the campaign", list_all(known)),
+        None => format!("use one of the headers of this list in the campaign: {}", list_all(known)),
     };
     Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().all())).help(help)
 }
@@ -313,11 +313,13 @@ fn no_phone(line: &HeaderLine, sample: &Chunk, region: Option<Region>) -> Findin
             let header = &line.headers[found.column];
             let region = found.region.map_or_else(String::new, |region| format!(" and `region: {region}`"));
             let others = evidence::other_phone_columns(sample, line.headers.len(), found);
-            let others: String =
-                others.iter().map(|other| format!("; `{}` contains more", line.headers[*other])).collect();
+            let others: String = others
+                .iter()
+                .map(|other| format!("; `{}` also contains phone numbers", line.headers[*other]))
+                .collect();
             finding.at(line.place(found.column)).help(format!(
-                "`{header}` contains phone numbers{others}; write `columns: {{ {PHONE}: {header:?} }}`{region} \
-                 under `recipients`"
+                "write `columns: {{ {PHONE}: {header:?} }}`{region} under `recipients`; `{header}` contains phone \
+                    numbers{others}"
             ))
         }
         None => finding.at(line.spot().place(line.spot().all())).help(format!(
@@ -345,14 +347,13 @@ fn wrong_phone(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<R
         && let Some(home) = evidence::region_of(sample, phone)
     {
         return Some(finding.help(format!(
-            "the numbers have no country code; write `region: {home}` under `recipients`, or add `+` and the code in \
-             the file"
+            "write `region: {home}` under `recipients`, or add `+` and the country code in the file; the numbers have \
+                no country code"
         )));
     }
     let found = evidence::phone_column(sample, &line.headers, region).filter(|found| found.column != phone)?;
     let other = &line.headers[found.column];
     Some(finding.help(format!(
-        "`{other}` contains phone numbers; write `columns: {{ {PHONE}: {other:?} }}` under \
-                `recipients`"
+        "write `columns: {{ {PHONE}: {other:?} }}` under `recipients`; `{other}` contains phone numbers"
     )))
 }

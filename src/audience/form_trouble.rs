@@ -12,7 +12,7 @@ fn of_file(rule: &'static Rule, file: &Path, is: &str) -> Finding {
 
 pub(super) fn foreign(file: &Path, name: &str, help: Option<&str>) -> Finding {
     let save = || format!("open it in the program that created it, and save it as a workbook or as CSV: {SAVE_AS}");
-    of_file(&rules::RECIPIENTS_NOT_CSV, file, &format!("is {name}, not a list"))
+    of_file(&rules::RECIPIENTS_NOT_CSV, file, &format!("is not a list but {name}"))
         .help(help.map_or_else(save, str::to_owned))
 }
 
@@ -24,7 +24,7 @@ pub(super) fn form_of_text(file: &Path, key: &str) -> Finding {
 
 pub(super) fn sheet_of_text(file: &Path, sheet: &str) -> Finding {
     of_file(&rules::RECIPIENTS_FORM_OF_ANOTHER, file, &format!("is not a workbook, so it has no sheet `{sheet}`"))
-        .help("delete `sheet` under `recipients`, or use the workbook as the file")
+        .help("delete `sheet` under `recipients`, or use a workbook as the list")
 }
 
 pub(super) fn utf32(file: &Path) -> Finding {
@@ -130,7 +130,7 @@ pub(super) fn no_sheet(file: &Path, sheet: &str, sheets: &[String]) -> Finding {
     let known = sheets.iter().map(String::as_str);
     finding.help(match did_you_mean(sheet, known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("the available sheets are {}", list(known)),
+        None => format!("use one of the sheets of this workbook: {}", list(known)),
     })
 }
 
@@ -173,7 +173,7 @@ pub(super) fn cell_errors(file: &Path, sheet: &str, cells: u64, rows: &[u32], sh
     );
     Finding::new(&rules::RECIPIENTS_CELL_ERRORS, message)
         .at(Spot::whole(file).place(0..0))
-        .help("fix the formulas in these cells; otherwise, a message that uses such a cell contains the error")
+        .help("fix the formulas in these cells; otherwise, messages that use these cells contain the error")
 }
 
 /// The first of so many rows, and how many more there are.

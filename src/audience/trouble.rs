@@ -110,8 +110,7 @@ pub(super) fn encoding(spot: Spot<'_>, at: usize) -> Finding {
     Finding::new(&rules::RECIPIENTS_ENCODING, format!("line {} is not valid UTF-8", spot.line_of(at)))
         .at(spot.place(at..at + 1))
         .help(format!(
-            "the rest of the file is valid UTF-8; correct this line, or save the list again as CSV in UTF-8: \
-             {SAVE_AS}"
+            "correct this line (the rest of the file is valid UTF-8), or save the list again as CSV in UTF-8: {SAVE_AS}"
         ))
 }
 
@@ -136,11 +135,12 @@ pub(super) fn nobody(header: Spot<'_>) -> Finding {
 
 pub(super) fn unclosed_quote(spot: Spot<'_>, opened: usize) -> Finding {
     let line = spot.line_of(opened);
-    let message =
-        format!("the quote that opens in line {line} is not closed, so the rows after it are part of its cell");
+    let message = format!(
+        "the quote that opens in line {line} is not closed, so the rows after it are read as part of the same cell"
+    );
     Finding::new(&rules::RECIPIENTS_UNCLOSED_QUOTE, message).at(spot.place(opened..opened + 1)).help(
-        "close the quote at the end of the cell; if the quote is part of the text, double it and put the cell in \
-         quotes",
+        "close the quote at the end of the cell; if the quote is part of the text, double the quote and put the cell \
+            in quotes",
     )
 }
 
@@ -233,7 +233,7 @@ pub(super) fn large_cell(spot: Spot<'_>, at: usize) -> Finding {
 }
 
 pub(super) fn large_record(spot: Spot<'_>) -> Finding {
-    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("the row in line {} has more than 1 MiB", spot.line))
+    Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("the row in line {} is larger than 1 MiB", spot.line))
         .at(spot.place(0..EXCERPT))
         .help("look for a quote that is not closed, or for missing line breaks")
 }
@@ -253,7 +253,7 @@ pub(super) fn too_many_columns(place: Place, columns: usize, most: usize) -> Fin
 pub(super) fn too_many_rows(file: &Path) -> Finding {
     Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("`{}` has too many rows", file.display()))
         .at(Spot::whole(file).place(0..0))
-        .help("split the list into several lists")
+        .help("split the list into several files")
 }
 
 #[cfg(test)]

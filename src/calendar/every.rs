@@ -14,8 +14,7 @@ pub(super) fn pattern(text: &str) -> Result<String, String> {
     let lower = text.trim().to_lowercase();
     let (days, time) = lower.rsplit_once(char::is_whitespace).ok_or("needs both days and a time")?;
     let days = days.trim().trim_end_matches(" at").trim();
-    let time = Time::strptime("%H:%M", time)
-        .map_err(|_| format!("ends with `{time}`, which is not a time such as `10:00`"))?;
+    let time = Time::strptime("%H:%M", time).map_err(|_| format!("ends with `{time}`, which is not a valid time"))?;
     Ok(format!("{} {} {}", time.minute(), time.hour(), fields(days)?))
 }
 

@@ -53,14 +53,14 @@ fn tell(context: &Context, approving: &Approving, approval: &Approval, is_signed
     let Approval { digest, by, until, token, standing, .. } = approval;
     if *standing {
         let name = &approving.inputs.campaign.brief.name;
-        let what = format!("all occurrences of {name} are approved by {by} until {}", minute(*until));
+        let what = format!("{by} approved all scheduled runs of {name} until {}", minute(*until));
         context.output.done(Line::success([plain(what)]), exit::FINE);
         return;
     }
     let (planned, digest) = (&approving.planned, short(digest));
     if planned.options.tests_to.is_some() {
         let messages = plural(planned.messages, "test message");
-        let what = format!("{digest} is approved by {by} for {messages}, once");
+        let what = format!("{by} approved {digest} for {messages}, to be sent once");
         let mut text = Text::from(Line::success([plain(what)]));
         text.line(0, [plain("Repeat the `campaign test` command to send them.")]);
         context.output.done(text, exit::FINE);
@@ -68,7 +68,7 @@ fn tell(context: &Context, approving: &Approving, approval: &Approval, is_signed
     }
     let (file, profile) = (&planned.inputs.campaign_file, approving.inputs.destination.profile());
     let run = plan::run(file, Some(&planned.inputs.brief.gateway), planned, profile);
-    let mut text = Text::from(Line::success([plain(format!("{digest} is approved by {by} for one run"))]));
+    let mut text = Text::from(Line::success([plain(format!("{by} approved {digest} for one run"))]));
     if is_signed {
         let elsewhere = context.output.command(format!("{run} --approval {token}"));
         text.line(0, [plain("To send it from another machine: "), copied(elsewhere)]);

@@ -18,7 +18,7 @@ pub(super) async fn back_up(context: &Context, folder: &Path) -> Result<u8, Fail
     let (copied, shown) = (context.back_up(folder).await?, folder.display().to_string());
     // Without the options of this call: a backup is looked at as the ledger in a state folder.
     let rest = format!(
-        "Keep it private: it contains phone numbers and texts. It does not record later messages.\n\
+        "Keep the backup private: it contains phone numbers and messages. Messages sent from now on are not in it.\n\
          next: campaign ledger check --state-dir {}\n",
         quoted(&shown)
     );
@@ -44,7 +44,12 @@ pub(super) fn tell(
     text.line(2, [plain(format!("{held}, the suppression list, receipts, plans and schedules"))]);
     if without_copies > 0 {
         let runs = plural(without_copies, "run");
-        text.line(2, [caution(format!("{runs} cannot be resumed, because the copies of the inputs are missing"))]);
+        text.line(
+            2,
+            [caution(format!(
+                "{runs} cannot be resumed, because the copies of the campaign files and lists are missing"
+            ))],
+        );
     }
     text.extend(Text::from(rest));
     context.output.done(text, exit::FINE);
@@ -74,7 +79,7 @@ fn text(context: &Context, told: &RestoredLedger) -> Result<String, Failure> {
     let command = |arguments: String| context.output.command(arguments);
     let held = format!("{} with {}", plural(told.runs, "run"), plural(told.rows, "row"));
     let made_at = minute(told.made_at);
-    let mut text = format!("restored the backup from {made_at} to `{}`: {held}\n", context.place()?);
+    let mut text = format!("restored the backup from {made_at} in `{}`: {held}\n", context.place()?);
     for (run, rows) in &told.doubtful {
         let told = plural(*rows, "row");
         text += &format!(
@@ -91,8 +96,7 @@ fn text(context: &Context, told: &RestoredLedger) -> Result<String, Failure> {
         text += &format!("  the schedule {schedule} is paused. To resume it: {resume}\n");
     }
     if told.forgotten > 0 {
-        text +=
-            &format!("  removed {} that had been forgotten since the backup\n", plural(told.forgotten, "recipient"));
+        text += &format!("  removed {} who had been forgotten since the backup\n", plural(told.forgotten, "recipient"));
     }
     if told.not_forgotten > 0 {
         text += &format!(
@@ -102,7 +106,7 @@ fn text(context: &Context, told: &RestoredLedger) -> Result<String, Failure> {
         );
     }
     text += "Opt-outs since the backup are missing from the suppression list. Add them before you send.\n";
-    text += "Campaigns without a run since the restore need `--i-accept-duplicates` before they send.\n";
+    text += "Campaigns that have not run since the restore need `--i-accept-duplicates` for their next run.\n";
     text += &format!("next: {}\n", command("status".to_owned()));
     Ok(text)
 }

@@ -190,7 +190,7 @@ fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, Failure> 
         _ if args.stdio => entry_to_start(context, args)?,
         Some(origin) => Entry::Http(format!("{}/mcp", origin.origin().ascii_serialization())),
         None if args.listen.port() == 0 => {
-            return Err(Failure::wrong("clients need a fixed port; set one in `--listen`"));
+            return Err(Failure::wrong("clients need a fixed port; set one with `--listen`"));
         }
         None => Entry::Http(format!("http://{}/mcp", reachable(args.listen))),
     };

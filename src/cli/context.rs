@@ -120,7 +120,7 @@ impl Context {
     pub(super) fn new_state(&self) -> Result<PathBuf, Failure> {
         let state = self.state()?;
         private::folder(&state).map_err(|error| {
-            Failure::storage(format!("the state folder `{}` cannot be created: {error}", state.display()))
+            Failure::storage(format!("cannot create the state folder `{}`: {error}", state.display()))
         })?;
         Ok(state)
     }

@@ -68,11 +68,11 @@ fn tell(output: &Output, event: Event) {
             let ask = output.command(format!("reconcile {run} --all"));
             output.note(&format!(
                 "the delivery status of {messages} in {run} might still change, but recipients are selected by their \
-                 status now. To update the status first: {ask}"
+                 current status. To update the status first: {ask}"
             ));
         }
         Event::PutAside { sign, aside } => {
-            output.note(&format!("{sign}: renamed to `{aside}`"));
+            output.note(&format!("{sign}, so the file was renamed to `{aside}`"));
         }
         Event::ResultsKept(kept) => output.note(&kept_results(&kept)),
         Event::WaitingToAsk(wait) => {
@@ -89,7 +89,7 @@ fn tell(output: &Output, event: Event) {
              for the whole list"
         )),
         Event::AskingBeforeRetry { rows } => output.note(&format!(
-            "asking the gateway about {} before the retry, in case of delivery on another channel",
+            "asking the gateway about {} before the retry, in case another channel delivered them",
             plural(rows, "message")
         )),
         Event::RetryPlanned { run, rows, left_out, errors, scope } => {
@@ -99,7 +99,7 @@ fn tell(output: &Output, event: Event) {
             }
         }
         Event::Retrying { run, rows } => {
-            output.note(&format!("sending {} of {run} as new messages", plural(rows, "row")));
+            output.note(&format!("sending {} in {run} again as new messages", plural(rows, "row")));
         }
         Event::DoubtFromBefore { requests } => {
             let requests = plural(requests as u64, "request");
@@ -150,7 +150,7 @@ pub(super) fn kept_results(KeptResults { run, path }: &KeptResults) -> String {
 pub(super) fn learnt_line(learnt: &Reconciliation) -> String {
     let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
     if asked == 0 {
-        return "the gateway was not asked: the account's rate limit left no capacity for it".to_owned();
+        return "the gateway was not asked: the account's rate limit left no room for requests".to_owned();
     }
     let parts = [
         (found, "sent"),
@@ -204,6 +204,6 @@ mod tests {
         let told = money(&balance, &Cost::AtMost("80".parse().unwrap()));
         assert_eq!(told, "balance: 1 200.50 UAH; this costs at most 80.00 UAH");
         let unknown = money(&balance, &Cost::Unknown(vec![Channel::Viber, Channel::Sms]));
-        assert!(unknown.ends_with("the profile's `prices` lack `viber` and `sms`"), "{unknown}");
+        assert!(unknown.ends_with("the profile has no `prices` for `viber` and `sms`"), "{unknown}");
     }
 }

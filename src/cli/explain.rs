@@ -47,7 +47,7 @@ fn rule_id(typed: &str) -> String {
 fn unknown_rule(id: &str) -> Failure {
     let help = match did_you_mean(id, all().map(|rule| rule.id)) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`campaign explain` lists all rules".to_owned(),
+        None => "list all rules with `campaign explain`".to_owned(),
     };
     Failure::wrong(format!("unknown rule `{id}`")).with_help(help)
 }

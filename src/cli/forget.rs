@@ -46,9 +46,7 @@ async fn agree(context: &Context, phone: Phone, person: &Person) -> Result<(), F
     let (rows, runs) = (plural(person.rows(), "row"), plural(person.runs.len() as u64, "run"));
     let question = Question::new(format!("Forget +{phone} for good?"), Answer::Yes, "forget it")
         .fact("rows", format!("{rows} in {runs}"))
-        .note(
-            "The number and all cells of these rows are removed from the ledger, the copies of lists and the results.",
-        )
+        .note("The number and all data in these rows are removed from the ledger, the copies of lists and the results.")
         .note("Planned messages to the number are skipped. It no longer receives marketing.");
     confirm(&context.output, question, "forgetting a recipient", "Nothing was forgotten.").await
 }
@@ -81,13 +79,14 @@ fn text(context: &Context, phone: Phone, told: ForgottenPerson) -> String {
         let skipped = if skipped.is_empty() { String::new() } else { format!(", {} of them skipped", skipped.len()) };
         text += &format!("  {run} · {}{skipped}\n", plural(rows.len(), "row"));
     }
-    text += "  The number no longer receives marketing. A keyed hash remains to recognize it in later lists.\n";
+    text +=
+        "  The number no longer receives marketing. A keyed hash remains, so that it is recognized in later lists.\n";
     text += &format!("  Not removed: {REMAINS}.\n");
     for (run, rows) in &told.doubtful {
         let rows: Vec<String> = rows.iter().map(|row| row.to_string()).collect();
         let decide = context.output.command(format!("resolve {run} --rows {} --as DECISION", rows.join(",")));
         text += &format!(
-            "not forgotten: {} of {run} in doubt, because the message might have been sent\n  first: {decide}\n",
+            "not forgotten: {} in {run}, in doubt because the message might have been sent\n  first: {decide}\n",
             plural(rows.len() as u64, "row")
         );
     }

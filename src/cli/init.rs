@@ -54,15 +54,15 @@ fn summary(list: &List) -> String {
     if let [other, ..] = &list.other_phones[..] {
         let others = list_all(list.other_phones.iter().map(String::as_str));
         summary += &format!(
-            "  more phone numbers in {others}. To use them instead, write `phone: {}` under `columns`. To use them if the first \
-             column is empty, write `phone: […, …]`\n",
+            "  phone numbers also in {others}. To use another column, write `phone: {}` under `columns`. To use a second \
+             column when the first one is empty, write `phone: […, …]`\n",
             one_line(other)
         );
     }
     if let Some(Invalid { rows, of, first }) = &list.invalid {
         let (rows, of) = (thousands(*rows), plural(*of, "row"));
         summary +=
-            &format!("  {rows} of {of} without a valid number, the first in row {first}; `campaign check` shows why\n");
+            &format!("  no valid number in {rows} of {of}, the first in row {first}; `campaign check` shows why\n");
     }
     summary
 }
@@ -99,8 +99,8 @@ mod tests {
                     +380501234568,+380671234569,Taras\n+380501234569,,Maria\n";
         let summary = super::summary(&read(list).unwrap());
         assert!(summary.contains("phone numbers in `Телефон`;"), "{summary}");
-        assert!(summary.contains("more phone numbers in `Телефон 2`"), "{summary}");
-        assert!(summary.contains("2 of 4 rows without a valid number, the first in row 2;"), "{summary}");
+        assert!(summary.contains("phone numbers also in `Телефон 2`"), "{summary}");
+        assert!(summary.contains("no valid number in 2 of 4 rows, the first in row 2;"), "{summary}");
         let sound = read("phone,name\n+380501234567,Olena\n").unwrap();
         assert_eq!((super::summary(&sound).lines().count(), sound.invalid), (1, None));
     }

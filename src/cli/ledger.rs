@@ -35,7 +35,7 @@ async fn upgrade(context: &Context) -> Result<u8, Failure> {
         return Ok(exit::FINE);
     }
     let what = match upgraded {
-        true => "was upgraded to this version. Processes of an earlier version stop sending and exit with 74",
+        true => "was upgraded to this version. Processes of an earlier version stop sending and exit with code 74",
         false => "already has this version; nothing changed",
     };
     let mut text = Text::new();
@@ -54,8 +54,8 @@ async fn copy(context: &Context, to: &LedgerUrl) -> Result<u8, Failure> {
     from.close().await;
     let next = context.output.command(format!("ledger check --ledger {}", quoted(address.repeatable())));
     let rest = format!(
-        "the ledger in `{place}` is unchanged, and no run can send with it any more\n\
-         next: {next}, and use `--ledger` or CAMPAIGN_LEDGER from now on\n"
+        "the ledger in `{place}` is unchanged, but can no longer be used to send\n\
+         next: {next}; from now on, use `--ledger` or CAMPAIGN_LEDGER\n"
     );
     backup::tell(context, address.shown(), copied?, ("ledger copied", &rest))
 }
@@ -84,7 +84,7 @@ async fn check(context: &Context) -> Result<u8, Failure> {
             "runs": runs, "rows": rows, "problems": problems.iter().map(problem).collect::<Vec<_>>(), "exit": code,
         });
         if code == exit::STORAGE {
-            object["error"] = "some records of the ledger are damaged".into();
+            object["error"] = "some ledger records are damaged".into();
         }
         context.output.object(&object);
         return Ok(code);
@@ -122,34 +122,39 @@ fn help(kind: &RecordKind, output: &Output) -> String {
     let add = |campaign: &str| output.command(format!("schedule add {}", file(Path::new(campaign))));
     match kind {
         RecordKind::Schedule { name, file } => format!(
-            "this schedule does not send. Check with `{}` whether its last date was sent, then activate it again with `{}`, or remove \
-             it with `{}`",
+            "check with `{}` whether the last run of this schedule was sent, then activate the schedule again with `{}`, or \
+             remove it with `{}`; until then, it sends nothing",
             output.command("status"),
             add(file),
             output.command(format!("schedule remove {}", quoted(name)))
         ),
         RecordKind::Occurrence { schedule } => format!(
-            "the schedule {} does not send; check whether this occurrence was sent (`{}`), then activate the schedule again with `{}`",
-            one_line(schedule),
+            "check with `{}` whether this scheduled run was sent, then activate the schedule {} again with `{}`; until then, \
+             it sends nothing",
             output.command("status"),
+            one_line(schedule),
             add("FILE")
         ),
         RecordKind::Plan => format!(
-            "it cannot be approved or sent; make it again with `{}`. If a schedule waits for it, activate the schedule again with \
-             `{}`",
+            "create the plan again with `{}`; this one cannot be approved or sent. If a schedule is waiting for it, \
+             activate the schedule again with `{}`",
             output.command("plan FILE"),
             add("FILE")
         ),
         RecordKind::Approval => {
-            "approvals of this plan or schedule cannot be used; restore a good copy of the ledger, or change the campaign file so \
-             that it needs a new approval"
+            "restore a good copy of the ledger, or change the campaign file so that it needs a new approval; approvals \
+             of this plan or schedule cannot be used"
                 .to_owned()
         }
         RecordKind::ApprovalRule => {
-            "nothing is sent through live gateways; restore a good copy of the ledger".to_owned()
+            "restore a good copy of the ledger; until then, nothing is sent through live gateways".to_owned()
         }
-        RecordKind::Notification => "it is not sent; everything else continues".to_owned(),
-        RecordKind::Account => "nothing is sent through this account; restore a good copy of the ledger".to_owned(),
-        RecordKind::Forgetting => "nothing is sent; restore a good copy of the ledger".to_owned(),
+        RecordKind::Notification => {
+            "do nothing: only this notification is not sent, and everything else works".to_owned()
+        }
+        RecordKind::Account => {
+            "restore a good copy of the ledger; until then, nothing is sent through this account".to_owned()
+        }
+        RecordKind::Forgetting => "restore a good copy of the ledger; until then, nothing is sent".to_owned(),
     }
 }

@@ -214,7 +214,7 @@ impl Context {
         };
         if let Some(refused) = refused {
             self.output.note(&format!(
-                "this ledger is accepted as the current one despite this problem: {}",
+                "you accepted this ledger as the current one despite this problem: {}",
                 refused.reason()
             ));
         }
@@ -264,7 +264,7 @@ impl Context {
             }
             Err(error) => {
                 let state = self.state()?;
-                Err(Failure::storage(format!("the state folder `{}` cannot be read: {error}", state.display())))
+                Err(Failure::storage(format!("cannot read the state folder `{}`: {error}", state.display())))
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::audience::{PhoneProblem, parse};
 use crate::domain::{Phone, Region};
 
 /// How a number is written that any command understands.
-const INTERNATIONAL: &str = "use the international format, such as `+380501234567`";
+const INTERNATIONAL: &str = "use the international format, for example `+380501234567`";
 
 /// A number of the country whose numbers the campaign has.
 pub(super) fn number_of(typed: &SecretString, region: Option<Region>) -> Result<Phone, Failure> {
@@ -21,8 +21,8 @@ pub(super) fn number(typed: &SecretString, country: Option<&str>) -> Result<Phon
     parse(typed.expose_secret(), region(country)?).map_err(|problem| {
         Failure::wrong(match problem {
             PhoneProblem::National => {
-                "the number has no country code; write it with `+` and its country code, or specify its country, such \
-                 as `--region UA`"
+                "the number has no country code; write it with `+` and its country code, or add its country, for \
+                 example `--region UA`"
                     .to_owned()
             }
             problem => format!("PHONE is not a valid phone number: {problem}"),

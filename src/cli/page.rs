@@ -25,7 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// When something stands there that is no page of ours.
 pub(super) fn check_place(path: &Path) -> Result<(), Failure> {
     if path.as_os_str() == "-" {
-        return Err(Failure::wrong("a page cannot be written to standard output; name a file, such as `preview.html`"));
+        return Err(Failure::wrong(
+            "a page cannot be written to standard output; name a file, for example `preview.html`",
+        ));
     }
     if path.is_dir() {
         return Err(Failure::wrong(format!("`{}` is a folder; choose a file in it", path.display())));

@@ -65,7 +65,7 @@ pub(super) fn outlive_full_files() {
 /// which is no bug here, and is told as what it is.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     let reason = match try_threads(cores() * PER_CORE + FURTHER) {
-        Err(error) => format!("it cannot start a new thread: {error}"),
+        Err(error) => format!("cannot start a new thread: {error}"),
         Ok(()) => {
             let hook = take_hook();
             set_hook(Box::new(|_| {}));

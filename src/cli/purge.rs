@@ -74,7 +74,7 @@ fn object(before: Timestamp, old: &OldRuns, code: u8) -> Value {
 
 fn text(context: &Context, before: Timestamp, old: &OldRuns) -> String {
     let mut text = match old.over.len() {
-        0 => format!("no runs from before {} are left to purge\n", day(before)),
+        0 => format!("there are no runs from before {} to purge\n", day(before)),
         _ => {
             format!("purged {} from before {}\n{}", plural(old.over.len() as u64, "run"), day(before), lines(&old.over))
         }
@@ -118,7 +118,7 @@ fn word(why: KeptRun) -> &'static str {
 fn because(context: &Context, run: &str, why: KeptRun) -> String {
     let first = |what: String| format!("first: {}", context.output.command(what));
     match why {
-        KeptRun::Unfinished => format!("unfinished; {}", first(format!("stop {run} --for-good"))),
+        KeptRun::Unfinished => format!("which is unfinished; {}", first(format!("stop {run} --for-good"))),
         KeptRun::InDoubt => {
             format!("which has rows in doubt; {}", first(format!("resolve {run} --all --as DECISION")))
         }

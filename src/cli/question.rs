@@ -155,9 +155,8 @@ pub(super) async fn confirm(output: &Output, question: Question, change: &str, u
         let message = format!(
             "{change} needs confirmation, but the command cannot ask without a terminal or with `--json`; nothing was changed"
         );
-        return Err(
-            Failure::wrong(message).with_help("run it at a terminal to see what changes, or add `--yes` to confirm")
-        );
+        return Err(Failure::wrong(message)
+            .with_help("run the command at a terminal to see what changes, or add `--yes` to confirm"));
     }
     match question.ask(output).await? {
         true => Ok(()),

@@ -33,9 +33,9 @@ pub(super) fn object(receipt: &Receipt) -> Value {
 pub(super) fn words(receipt: &Receipt) -> String {
     let mut text = match receipt.source {
         ReceiptSource::Webhook => format!("receipt: {}", receipt.status),
-        ReceiptSource::Asked => format!("receipt, on request: {}", receipt.status),
+        ReceiptSource::Asked => format!("receipt (requested): {}", receipt.status),
         ReceiptSource::AskedLast => {
-            format!("last receipt, requested after the lifetime of every channel had passed: {}", receipt.status)
+            format!("last receipt (requested after the lifetimes of all channels had ended): {}", receipt.status)
         }
     };
     text += &receipt.channel.as_ref().map(|channel| format!(" on {}", channel.word())).unwrap_or_default();

@@ -65,7 +65,7 @@ async fn regions(context: &Context, campaign: Option<&str>) -> Result<CampaignRe
 fn used(regions: &CampaignRegions, region: Region, what: &str) -> String {
     let names: Vec<&str> = regions.campaigns.iter().flat_map(|(_, names)| names).map(String::as_str).collect();
     match names[..] {
-        [name] => format!("{what} the country code of {region}, the `region` of the campaign {name}"),
+        [name] => format!("{what} the country code of {region}, the `region` of campaign {name}"),
         _ => format!("{what} the country code of {region}, the `region` of your {} campaigns", names.len()),
     }
 }
@@ -73,7 +73,7 @@ fn used(regions: &CampaignRegions, region: Region, what: &str) -> String {
 /// What to do if the country is not certain.
 fn unknown(regions: &CampaignRegions) -> String {
     const ADVICE: &str =
-        "write the number with `+` and its country code, or specify its country, such as `--region UA`";
+        "write the number with `+` and its country code, or add its country, for example `--region UA`";
     let codes: Vec<String> = regions.campaigns.iter().map(|(region, _)| region.to_string()).collect();
     match (codes.len(), regions.unreadable.first()) {
         (0 | 1, Some(file)) => format!("{ADVICE}; the region of `{file}` is unknown, because the file cannot be read"),

@@ -106,7 +106,7 @@ impl ResultsArgs {
 /// Prints one object with all rows, which are never in memory together.
 async fn print_json(output: &Output, run: &Run, results: &RunResults<'_>) -> Result<u8, Failure> {
     let mut out = BufWriter::new(Screen::of(Syntax::Json));
-    let unwritten = |error| ResultsError::Write { path: PathBuf::from("the output"), error };
+    let unwritten = |error| ResultsError::Write { path: PathBuf::from("standard output"), error };
     let begun = write!(out, "{{\"run\":{},\"rows\":[", json!(run.name())).map_err(unwritten);
     let written = match begun {
         Ok(()) => results.to_objects(&mut out).await,

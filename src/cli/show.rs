@@ -107,7 +107,7 @@ fn key((run, last): (&Run, Row), selected: &SelectionArgs, brief: &Brief) -> Res
             let rows = if last > Row::HEADER { format!("; its rows are 2 to {last}") } else { String::new() };
             Err(Failure::wrong(format!("{} has no row {row}{rows}", run.name())))
         }
-        _ => Err(Failure::wrong(format!("the rows of {} are 2 to {last}; row 1 is the header", run.name()))),
+        _ => Err(Failure::wrong(format!("{} has rows 2 to {last}; row 1 is the header", run.name()))),
     }
 }
 
@@ -296,7 +296,10 @@ fn change_words(change: &Change) -> String {
             format!("reconciled: the gateway knows the message{msg_id}: {status}{channel}")
         }
         Change::NotFound { asked } => {
-            format!("not found: the gateway was asked {} and does not know it", plural((*asked).into(), "time"))
+            format!(
+                "not found: the gateway was asked {} and does not know the message",
+                plural((*asked).into(), "time")
+            )
         }
         Change::Unresolved { asked } => {
             format!(

@@ -112,7 +112,7 @@ fn error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
             Some("nothing was sent: this number opted out of marketing messages".to_owned())
         }
         Some(Outcome::Accepted { .. } | Outcome::Queued { .. }) => stopped,
-        Some(Outcome::Rejected { error }) => Some(format!("the gateway rejected it: {error}")),
+        Some(Outcome::Rejected { error }) => Some(format!("rejected by the gateway: {error}")),
         Some(Outcome::NotSent { reason }) => {
             Some(format!("nothing was sent: {}", stopped.unwrap_or_else(|| reason.to_string())))
         }

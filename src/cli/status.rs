@@ -79,10 +79,10 @@ impl RunStanding {
             text.line(2, [plain("results: "), copied(results.as_str())]);
         }
         if let Some(at) = run.purged_at {
-            text.line(2, [plain(format!("purged {}: the ledger keeps only its counts", minute(at)))]);
+            text.line(2, [plain(format!("purged {}: the ledger keeps only the run's counts", minute(at)))]);
         }
         if *status == RunStatus::Sending && !run.shared {
-            text.line(2, [plain("to stop it: "), copied(output.command(format!("stop {name}")))]);
+            text.line(2, [plain("to stop the run: "), copied(output.command(format!("stop {name}")))]);
         }
         if let (NextStep::LookAt(_), Some(again)) = (self.view.next_step(), output.about_refused(run, counts)) {
             text.push(Line::prose(&again).indented(2));

@@ -53,7 +53,7 @@ async fn agree(context: &Context, run: &Run, cancellation: &Cancellation) -> Res
         question = question.note(still_active(&run.campaign)).command("To remove it", removal(context, &run.campaign));
     }
     let question = question.command("To pause the run instead", context.output.command(format!("stop {name}")));
-    confirm(&context.output, question, &format!("cancelling {rows} of {name}"), "Nothing was changed.").await
+    confirm(&context.output, question, &format!("cancelling {rows} in {name}"), "Nothing was changed.").await
 }
 
 /// Tells that a run was asked to stop, or that no process sends it.
@@ -74,7 +74,7 @@ fn asked(context: &Context, run: &Run, stopping: bool) -> u8 {
 
 /// Tells that the stop leaves the schedule of the campaign active.
 fn still_active(schedule: &str) -> String {
-    format!("The schedule `{schedule}` remains active and sends on its next date.")
+    format!("The schedule `{schedule}` remains active and sends at its next time.")
 }
 
 /// The command that removes a schedule.

@@ -177,7 +177,7 @@ impl<'a> Screen<'a> {
                 let rate = thousands(estimate.rate.round() as u64);
                 format!(" · {rate} per second, {} left", duration(estimate.left))
             });
-            text.push(Line::new([plain(format!("sent in each {step}: ")), copied(chart), plain(left)]));
+            text.push(Line::new([plain(format!("sent per {step}: ")), copied(chart), plain(left)]));
         }
         Some(text)
     }

@@ -99,8 +99,10 @@ impl ToolError {
     /// The same message went to the same number so many seconds ago.
     pub(super) fn repeated(seconds: u64) -> Self {
         let error = format!("the same message was sent to this number {seconds} s ago");
-        Self::new("repeated", error)
-            .how_to("nothing was sent; if the person you work for wants a second message, add `repeat: true`")
+        Self::new("repeated", error).how_to(
+            "nothing was sent; if the person you work for wants a second message, call the tool again \
+                 `repeat: true`",
+        )
     }
 
     /// As many messages as the operator allows were sent within the last hour.
@@ -231,7 +233,7 @@ impl From<Error> for ToolError {
                 "gateway_changed",
                 "the gateway's `approval` is weaker than the rule in the ledger for its account",
             )
-            .how_to("the connector's operator must restore it, or accept the change in a terminal"),
+            .how_to("the connector's operator must restore the rule, or accept the change in a terminal"),
             Error::Input(why) => Self::argument(why),
             Error::Policy(refusal) => match refusal {
                 PolicyRefusal::OutsideWindow { opens } => Self::outside_window(opens.as_ref()),
@@ -251,7 +253,7 @@ impl From<Error> for ToolError {
             }
             other => {
                 tracing::error!("a tool call failed: {other}");
-                Self::new("internal", "the connector failed; its operator finds the cause in the log")
+                Self::new("internal", "the connector failed; its operator can find the cause in the log")
             }
         }
     }

@@ -81,7 +81,9 @@ fn check_members(place: &str, schema: &Value, members: &Map<String, Value>, prob
     for (name, needed) in together.filter(|(name, _)| members.contains_key(*name)) {
         let needed = needed.as_array().into_iter().flatten().filter_map(Value::as_str);
         let lacking = needed.filter(|needed| !members.contains_key(*needed));
-        problems.extend(lacking.map(|lacking| format!("`{}` needs `{}`; add it", path(name), path(lacking))));
+        problems.extend(
+            lacking.map(|lacking| format!("`{}` needs `{}`; add the second argument", path(name), path(lacking))),
+        );
     }
 }
 
@@ -158,7 +160,7 @@ fn text_problem(path: &str, schema: &Value, value: &Value) -> Option<String> {
     }
     match schema["pattern"].as_str() {
         Some(DIGEST) if !is_digest(text) => Some(format!("`{path}` must be a digest returned by plan_campaign")),
-        Some(ROWS) if !is_rows(text) => Some(format!("`{path}` must be rows such as `2-6,60`")),
+        Some(ROWS) if !is_rows(text) => Some(format!("`{path}` must be row numbers such as `2-6,60`")),
         _ => None,
     }
 }

@@ -51,7 +51,7 @@ pub async fn converse(
                     output.flush().await?;
                 }
                 Ok(None) => {}
-                Err(panic) => tracing::error!("a call failed without an answer: {panic}"),
+                Err(panic) => tracing::error!("a call failed without a response: {panic}"),
             },
             () = &mut shutdown, if open => open = false,
             else => return Ok(()),

@@ -126,7 +126,7 @@ impl Breaker {
             }
             Signal::Strange(reason) if first => Some(Stop::new(
                 StopKind::OffContract,
-                format!("the first response does not come from the gateway: {reason}"),
+                format!("the first response did not come from the gateway: {reason}"),
             )),
             _ => None,
         }

@@ -310,7 +310,7 @@ fn unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[EncodedOperation]) -
         .iter()
         .find(|operation| digests.get(&operation.row).is_some_and(|digest| *digest != operation.digest));
     changed.map_or(Ok(()), |operation| {
-        let reason = format!("the message of row {} differs from the recorded one", operation.row);
+        let reason = format!("the message for row {} differs from the recorded message", operation.row);
         Err(Stop::new(StopKind::Inconsistent, reason))
     })
 }

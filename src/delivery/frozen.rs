@@ -126,7 +126,7 @@ impl FrozenInputs {
         note(*vars != now.vars, "`vars`");
         let differ = |tables| among(&self.includes, tables) != among(includes, tables);
         note(*tables != now.tables || differ(true), "`data`");
-        note(*content != now.content || differ(false), "the channels or their texts");
+        note(*content != now.content || differ(false), "the channels or their messages");
         note(*variants != now.variants, "`variants`");
         note(*holdout != now.holdout, "`holdout`");
         changes.extend(recipients);

@@ -62,7 +62,7 @@ pub(super) fn keep_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply: &
         if let Outcome::Rejected { error } = outcome
             && repeated.contains(operation.row.get())
         {
-            let reason = format!("rejected when sent again (`{error}`), but the earlier attempt might have been sent");
+            let reason = format!("rejected when sent again (`{error}`), but an earlier attempt might have succeeded");
             *outcome = Outcome::InDoubt { reason: reason.into() };
         }
     }

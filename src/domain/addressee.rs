@@ -72,7 +72,7 @@ impl TryFrom<u64> for Addressee {
     fn try_from(kept: u64) -> Result<Self, Self::Error> {
         match kept {
             ForgottenNumber::LEAST.. => Ok(Addressee::Forgotten(ForgottenNumber(kept))),
-            number => Phone::new(number).map(Addressee::Number).ok_or("no number is so short or so long"),
+            number => Phone::new(number).map(Addressee::Number).ok_or("the number is too short or too long"),
         }
     }
 }

@@ -142,7 +142,7 @@ impl<'de> Deserialize<'de> for Amount {
     /// Reads a JSON number with all its digits.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = Box::<RawValue>::deserialize(deserializer)?;
-        number.get().parse().map_err(|NoAmount| D::Error::custom("this is not an amount"))
+        number.get().parse().map_err(|NoAmount| D::Error::custom("the amount is not valid"))
     }
 }
 

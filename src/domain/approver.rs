@@ -15,7 +15,7 @@ pub struct ApproverKey([u8; 32]);
 
 /// A text that is no public half of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is not a public key")]
+#[error("the public key is not valid")]
 pub struct NoApproverKey;
 
 impl ApproverKey {

@@ -42,7 +42,9 @@ impl GatewayLine {
     pub fn write(&self) -> Result<(), DraftError> {
         let unwritten = |error| DraftError::Unwritten { path: self.file.display().to_string(), error };
         if read(&self.file).as_ref() != Some(&self.before) {
-            return Err(unwritten(io::Error::other("it changed meanwhile; run the same command again")));
+            return Err(unwritten(io::Error::other(
+                "the file has changed in the meantime; run the same command again",
+            )));
         }
         let place = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
         replace(&place, self.text.as_bytes()).map_err(unwritten)

@@ -75,7 +75,7 @@ fn described(list: &List) -> String {
     let mut yaml = String::new();
     for line in written.split_inclusive('\n') {
         yaml += &match line.trim_end() {
-            "  columns:" => comment("  columns:", "the name in templates, then the header in the list"),
+            "  columns:" => comment("  columns:", "name in templates: header in the list"),
             region if region.starts_with("  region: ") => {
                 comment(region, "the country of numbers without a country code")
             }

@@ -17,7 +17,7 @@ pub enum LedgerError {
         reason: String,
     },
     /// The connection to the database broke, or there is none.
-    #[error("no connection to the ledger `{path}`: {reason}")]
+    #[error("cannot connect to the ledger `{path}`: {reason}")]
     Unreachable {
         /// The address of the database.
         path: String,
@@ -110,7 +110,7 @@ pub enum LedgerError {
         reason: String,
     },
     /// A run was to be taken by somebody who does not hold its campaign.
-    #[error("the run {run} cannot be changed, because this process does not hold its campaign; this is a bug")]
+    #[error("the run {run} cannot be changed, because this process has not locked its campaign; this is a bug")]
     NotHeld {
         /// The run.
         run: String,
@@ -158,7 +158,7 @@ impl LedgerError {
     pub fn reason(&self) -> String {
         match self {
             Self::NotNewest { reason, .. } | Self::Storage { reason, .. } => reason.clone(),
-            Self::Unreachable { reason, .. } => format!("no connection to the database: {reason}"),
+            Self::Unreachable { reason, .. } => format!("cannot connect to the database: {reason}"),
             other => other.to_string(),
         }
     }

@@ -74,7 +74,8 @@ impl Mark {
                 let furthest = marks.iter().map(|known| known.generation).max().unwrap_or(0);
                 (self.generation < furthest).then(|| {
                     format!(
-                        "it contains only the first {} of {}, so it is an older copy, or the end of its log is damaged",
+                        "the ledger contains only the first {} of {}, so it is an older copy, or the end of its log is \
+                         damaged",
                         self.generation,
                         plural(furthest.unsigned_abs(), "commit"),
                     )

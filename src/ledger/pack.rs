@@ -31,7 +31,7 @@ pub(in crate::ledger) fn pack_outcomes(outcomes: &[Outcome]) -> Result<Vec<u8>, 
 pub(in crate::ledger) fn unpack_outcomes(bytes: &[u8]) -> Result<Vec<Outcome>, LedgerError> {
     let stretches: Vec<(usize, Outcome)> = unpack(bytes)?;
     if stretches.iter().any(|(count, _)| *count > LARGEST_ENVELOPE) {
-        return Err(LedgerError::Unreadable("an envelope has too many rows".to_owned()));
+        return Err(LedgerError::Unreadable("a request has too many rows".to_owned()));
     }
     Ok(stretches.into_iter().flat_map(|(count, outcome)| std::iter::repeat_n(outcome, count)).collect())
 }
@@ -53,7 +53,7 @@ pub(in crate::ledger) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, Ledge
     for (count, digits) in stretches {
         let cost = amount(&digits)?;
         if count > LARGEST_ENVELOPE {
-            return Err(LedgerError::Unreadable("an envelope has too many rows".to_owned()));
+            return Err(LedgerError::Unreadable("a request has too many rows".to_owned()));
         }
         costs.extend(std::iter::repeat_n(cost, count));
     }

@@ -82,7 +82,7 @@ impl TextFolders {
     fn missing(&self, name: &str) -> NoText {
         let names: Vec<String> = self.folders.iter().flat_map(TextFolder::names).collect();
         let looked: Vec<String> = self.folders.iter().map(|folder| shown(&folder.shown)).collect();
-        let looked = format!("searched in {}", list_all(looked.iter().map(String::as_str)));
+        let looked = format!("folders searched: {}", list_all(looked.iter().map(String::as_str)));
         let help = match did_you_mean(name, names.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`? {looked}"),
             None => looked,
@@ -196,7 +196,7 @@ mod tests {
         let (_house, folders) = house();
         let cases = [
             ("outer.sms.tx", "did you mean `outer.sms.txt`"),
-            ("nothing-alike", "searched in"),
+            ("nothing-alike", "folders searched"),
             ("latin.txt", "not encoded in UTF-8"),
             ("large.txt", "larger than 64 KiB"),
             ("templates", "it is a folder"),

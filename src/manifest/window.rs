@@ -241,8 +241,10 @@ fn whole(section: Section<'_>, columns: Columns, report: &mut Report) -> Option<
         column if columns == Columns::Known => WindowZone::Column(column.to_owned()),
         _ => {
             if let Some((text, span)) = section.typed("zone") {
-                let finding =
-                    Finding::new(&rules::WINDOW, format!("a profile cannot refer to a column, such as `{text}`"));
+                let finding = Finding::new(
+                    &rules::WINDOW,
+                    format!("`zone` is `{text}`, but a profile cannot use a column of the list"),
+                );
                 report.at(span, finding.help("write `zone: campaign` or `zone: recipient`"));
             }
             return None;

@@ -63,7 +63,7 @@ pub fn compile(
 /// # Errors
 /// All problems of the text.
 pub fn render_constant(text: &Text, names: &Names) -> Result<String, Vec<TextProblem>> {
-    let mut load = |_: &str| Err("this text stands alone".to_owned());
+    let mut load = |_: &str| Err("this value cannot use other templates".to_owned());
     // What is wrong with the vars is told with the texts of recipients.
     let of_text = |problems: Vec<TextProblem>| {
         problems.into_iter().filter(|problem| problem.text == text.name).collect::<Vec<_>>()
@@ -221,10 +221,10 @@ mod tests {
             ),
             (
                 "{{ 'я' ~ nothing }}",
-                "unknown-variable 1:10+7 unknown variable `nothing`; the available names are `phone`, `first_name`",
+                "unknown-variable 1:10+7 unknown variable `nothing`; use one of these names: `phone`, `first_name`",
             ),
             ("{{ first_Name }}", "did you mean `first_name`?"),
-            ("{{ last_name }}", "this header is not a plain name, so write `recipient[\"Last name\"]`"),
+            ("{{ last_name }}", "write `recipient[\"Last name\"]`, because this header is not a plain name"),
             (
                 "{{ recipient['Last nam'] }}",
                 "unknown-column 1:4+21 no column has the header `Last nam`; did you mean `recipient[\"Last name\"]`?",
@@ -240,7 +240,7 @@ mod tests {
             ("{{ loop.index }}", "unknown variable `loop`"),
             (
                 "{{ if }}",
-                "unknown-variable 1:4+2 unknown variable `if`; this header is not a plain name, so write `recipient[\"if\"]`",
+                "unknown-variable 1:4+2 unknown variable `if`; write `recipient[\"if\"]`, because this header is not a plain name",
             ),
             ("{% for c in code %}{% set d = c %}{% endfor %}{{ d }}", "unknown-variable 1:50+1 unknown variable `d`"),
             ("{{ late }}{% set late = 1 %}", "unknown-variable 1:4+4 unknown variable `late`"),
@@ -254,7 +254,7 @@ mod tests {
             ),
             (
                 "{% if code == Kyiv %}x{% endif %}",
-                "`Kyiv`; for the text `Kyiv`, write `'Kyiv'` in quotes; the available names",
+                "`Kyiv`; for the text `Kyiv`, write `'Kyiv'` in quotes; otherwise, use one of these names",
             ),
             ("{{ get_env(name='HOME') }}", "unknown-function 1:4+7 unknown function `get_env`"),
             ("{{ super() }}", "unknown-function 1:4+5 `super()`"),
@@ -276,10 +276,10 @@ mod tests {
             ),
             ("{% if code %}\nx", "text-syntax 2:2+1 `{% if code %}` is not closed; `{% endif %}` is missing"),
             ("Hi {{ first name }}", "text-syntax 1:13+4 `name` is not allowed here; expected `}}`"),
-            ("{{ Last name }}", "this header is not a plain name, so write `{{ recipient[\"Last name\"] }}`"),
+            ("{{ Last name }}", "write `{{ recipient[\"Last name\"] }}`, because this header is not a plain name"),
             (
                 "{{ Ім'я }}",
-                "`І` is not allowed in a tag; this header is not a plain name, so write `{{ recipient[\"Ім'я\"] }}`",
+                "`І` is not allowed in a tag; write `{{ recipient[\"Ім'я\"] }}`, because this header is not a plain name",
             ),
             ("{{ №1 }}", "`№` is not allowed in a tag; use Latin letters"),
             ("{% fi code %}", "unknown tag `fi`; did you mean `if`?"),
@@ -395,7 +395,7 @@ mod tests {
             ("a {{ first_name }}", "1:6", "the same for all recipients"),
             ("{{ recipient['code'] }}", "1:4", "the same for all recipients"),
             ("{{ tody }}", "1:4", "did you mean `today`?"),
-            ("{% include 'ok.txt' %}", "1:12", "this text stands alone"),
+            ("{% include 'ok.txt' %}", "1:12", "this value cannot use other templates"),
             ("{{ shop | int }}", "1:4", "not a number"),
         ];
         for (source, place, expected) in table {

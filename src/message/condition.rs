@@ -45,7 +45,7 @@ pub fn compile_condition(expression: &Text, names: &Names) -> Result<Condition, 
         let problem = TextProblem::new(name, source, 0..source.len(), &rules::TEXT_SYNTAX, message);
         return Err(vec![problem.help("remove the braces, as in `plan == \"gold\"`".to_owned())]);
     }
-    let mut load = |_: &str| Err("a condition stands alone".to_owned());
+    let mut load = |_: &str| Err("a condition cannot use other templates".to_owned());
     let compiled = Compilation::of(&[&whole], names, Reach::Recipient, &mut load);
     let misread: Vec<TextProblem> = misreadings(&whole, names, compiled.is_err());
     match compiled {
@@ -148,7 +148,7 @@ fn without_braces(problem: TextProblem) -> TextProblem {
     }
     let message = problem.message.replace("; expected `}}`", "");
     let help = match problem.help {
-        Some(help) if help.contains("close it with") => {
+        Some(help) if help.contains("close the tag with") => {
             Some("write `==` to compare, and `and` or `or` between two conditions".to_owned())
         }
         help => help,
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_row_of_which_it_cannot_be_said_tells_why_and_shows_no_cell() {
         let table = [
-            ("(code | int) > 5", "the cell of `code` is not a number (`recipients.where`, line 1, column"),
+            ("(code | int) > 5", "the cell in `code` is not a number (`recipients.where`, line 1, column"),
             ("code ~ 'x'", "the result of `recipients.where` is neither true nor false"),
         ];
         for (expression, reason) in table {
@@ -235,7 +235,7 @@ mod tests {
     fn what_is_wrong_with_an_expression_is_told_at_its_place() {
         let table = [
             ("cod == 'x'", "unknown-variable", 1, "did you mean `code`?"),
-            ("code == 'x' and zzzzz", "unknown-variable", 17, "the available names"),
+            ("code == 'x' and zzzzz", "unknown-variable", 17, "use one of these names"),
             ("code == ", "text-syntax", 9, ""),
             ("{{ code == 'x' }}", "text-syntax", 1, ""),
             ("code == 'x' }}{{ 'y'", "text-syntax", 1, "remove the braces"),

@@ -139,7 +139,7 @@ impl<'s> Spot<'s> {
             }
             _ if message.contains(" has no length") || message.contains(" cannot be reversed") => Failure::new(
                 format!("the filter `{}` needs text or a list", self.own_filter.unwrap_or("length")),
-                format!("add `{} | str` before it", self.subject().written),
+                format!("write `{} | str | {}`", self.subject().written, self.own_filter.unwrap_or("length")),
             ),
             _ if message.contains("is a float; cannot") => Failure::new(
                 format!("{} has decimal places, but the test needs a whole number", self.subject().title),
@@ -191,10 +191,7 @@ impl<'s> Spot<'s> {
             _ if self.written().starts_with("throw") || OWN_MESSAGES.iter().any(|own| message.starts_with(own)) => {
                 Failure::alone(message.trim_end_matches('.'))
             }
-            _ => Failure::new(
-                "this part of the template fails with the values of the row",
-                "check the cells in the columns that it uses",
-            ),
+            _ => Failure::new("this part of the template fails for this row", "check the cells that the template uses"),
         }
     }
 
@@ -375,7 +372,10 @@ impl<'s> Spot<'s> {
         let why = if key.contains('[') && !looks_up { "; the list has fewer items" } else { "" };
         Failure::new(
             format!("`{written}` has no value in this row{why}"),
-            format!("write `{written} | default(value=\"…\")`, or test for it with `{{% if {written} is defined %}}`"),
+            format!(
+                "write `{written} | default(value=\"…\")`, or test whether the value exists with `{{% if {written} \
+                is defined %}}`"
+            ),
         )
     }
 }

@@ -129,7 +129,7 @@ impl<'j> Judge<'j> {
         let local = |name: &str| scopes.iter().any(|scope| scope.contains(name));
         match what {
             What::Use(Use { name, .. }) | What::Ask(name) | What::Define { name, .. } if name.starts_with("__") => {
-                let help = Some("names that start with `__` are reserved for the template engine".to_owned());
+                let help = Some("use a name that does not start with `__`; these names are reserved".to_owned());
                 Some(Complaint::new(&rules::UNKNOWN_VARIABLE, format!("`{name}` cannot be used"), help))
             }
             What::Use(Use { name, .. }) if local(name) => None,
@@ -217,12 +217,12 @@ impl<'j> Judge<'j> {
             None => new(format!("`{name}` is a whole table, so the message would show every row"), written),
             Some(Lookup { column: None, optional: false, .. }) => new(
                 format!("`{name}[…]` is a whole row of the table"),
-                format!("{written}; the columns are {}", list_all(columns())),
+                format!("{written}; the columns of the table are {}", list_all(columns())),
             ),
             Some(Lookup { column: Some(column), .. }) if columns().all(|known| known != column) => {
                 let help = match did_you_mean(column, columns()) {
                     Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("the columns are {}", list_all(columns())),
+                    None => format!("use one of the columns of the table: {}", list_all(columns())),
                 };
                 new(format!("the table `{name}` has no column `{column}`"), help)
             }
@@ -286,7 +286,13 @@ fn is_compared(source: &str, span: &Range<usize>) -> bool {
 /// The remedy for an unknown name in a comparison; `help` names similar names.
 fn in_quotes(name: &str, help: String) -> String {
     let quotes = format!("for the text `{name}`, write `'{name}'` in quotes");
-    if help.starts_with("the available names") { format!("{quotes}; {help}") } else { format!("{help} Or {quotes}") }
+    if help.starts_with("use one of these names") {
+        format!("{quotes}; otherwise, {help}")
+    } else if help.ends_with('?') {
+        format!("{help} Or, {quotes}")
+    } else {
+        format!("{help}; or, {quotes}")
+    }
 }
 
 fn asked_name(event: &Event) -> Option<&str> {

@@ -195,7 +195,7 @@ fn read_alone(text: &Text, names: &Names) -> Result<Outline, Vec<TextProblem>> {
 /// The outline of a source that tera can read without exhausting the machine, or how it is too long.
 fn outline_within_bounds(source: &str) -> Result<Outline, String> {
     if source.len() > MAX_SOURCE {
-        return Err(format!("the template has {} bytes, but the limit is {MAX_SOURCE}", source.len()));
+        return Err(format!("the template has {} bytes, but at most {MAX_SOURCE} are allowed", source.len()));
     }
     let outline = Outline::of(&tokens(source));
     if outline.elifs > MAX_ELIFS || outline.block_depth > MAX_BLOCK_DEPTH {
@@ -265,13 +265,13 @@ fn unsupported(text: &Text, event: &Event) -> Option<TextProblem> {
         let help = match did_you_mean(name, known.iter().copied()).or(longer) {
             _ if is_clock => OF_TODAY.to_owned(),
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("known names are {}", known.join(", ")),
+            None => format!("use one of the available {kind}s: {}", known.join(", ")),
         };
         Some(problem(rule, format!("unknown {kind} `{name}`")).help(help))
     };
     match &event.what {
         What::Filter(name) if WEB_FILTERS.contains(&name.as_str()) => {
-            let help = "remove it; messages need no escaping".to_owned();
+            let help = "remove the filter; messages need no escaping".to_owned();
             Some(
                 problem(
                     &rules::UNKNOWN_FILTER,

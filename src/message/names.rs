@@ -92,23 +92,22 @@ impl Names {
         }
         let header = |header: &&String| !is_variable(header) && simplified(header) == simplified(typed);
         if let Some(header) = self.headers.iter().find(header) {
-            return format!("this header is not a plain name, so write `{}`", indexed(header));
+            return format!("write `{}`, because this header is not a plain name", indexed(header));
         }
         match did_you_mean(typed, known.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
-            None => format!("the available names are {}", shortened(&known)),
+            None => format!("use one of these names: {}", shortened(&known)),
         }
     }
 
     fn help_for_constant(&self, typed: &str) -> String {
         if self.names.iter().any(|name| name == typed) || OF_ROW.contains(&typed) {
-            return "this value is the same for all recipients, so it can use only `vars`, `campaign` and `today`"
-                .to_owned();
+            return "use only `vars`, `campaign` and `today`; this value is the same for all recipients".to_owned();
         }
         let known: Vec<&str> = self.vars.iter().map(|(name, _)| name.as_str()).chain(OF_CAMPAIGN).collect();
         match did_you_mean(typed, known.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
-            None => format!("the available names are {}", shortened(&known)),
+            None => format!("use one of these names: {}", shortened(&known)),
         }
     }
 
@@ -122,7 +121,7 @@ impl Names {
             Some(header) => format!("did you mean `{}`?", indexed(header)),
             None => {
                 let headers: Vec<&str> = self.headers.iter().map(String::as_str).collect();
-                format!("the headers are {}", shortened(&headers))
+                format!("use one of these headers: {}", shortened(&headers))
             }
         }
     }
@@ -130,7 +129,7 @@ impl Names {
     /// The header that stands between braces as if it were a name, and how to write it.
     pub(super) fn help_for_inner(&self, inner: &str) -> Option<String> {
         let header = self.headers.iter().find(|header| *header == inner)?;
-        Some(format!("this header is not a plain name, so write `{{{{ {} }}}}`", indexed(header)))
+        Some(format!("write `{{{{ {} }}}}`, because this header is not a plain name", indexed(header)))
     }
 
     fn bare_names(&self) -> Vec<&str> {
@@ -213,12 +212,12 @@ mod tests {
         let table = [
             (names.help_for_name("frist", Reach::Recipient), "did you mean `first`?"),
             (names.help_for_name("first_name", Reach::Recipient), "write `recipient[\"First name\"]`"),
-            (names.help_for_name("zzzzz", Reach::Recipient), "the available names are `phone`, `first`,"),
+            (names.help_for_name("zzzzz", Reach::Recipient), "use one of these names: `phone`, `first`,"),
             (names.help_for_name("first", Reach::Campaign), "the same for all recipients"),
             (names.help_for_name("shpo", Reach::Campaign), "did you mean `shop`?"),
             (names.help_for_header("Frist name"), "did you mean `recipient[\"First name\"]`?"),
             (names.help_for_header("first"), "write `first`, or write `recipient[\"Ім'я\"]`"),
-            (names.help_for_header("zzzzz"), "the headers are `phone`, `First name`"),
+            (names.help_for_header("zzzzz"), "use one of these headers: `phone`, `First name`"),
         ];
         for (help, expected) in table {
             assert!(help.contains(expected), "`{help}` does not say `{expected}`");

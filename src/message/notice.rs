@@ -63,7 +63,10 @@ impl Notice {
 /// What is wrong with the text, in words.
 pub fn fill_notice(text: &str, notice: &Notice, count: usize) -> Result<String, String> {
     if let Some(tag) = tags(text).find(|tag| !TAGS.contains(tag)) {
-        return Err(format!("the tag `{tag}` is not allowed here; the allowed tags are {}", TAGS.join(", ")));
+        return Err(format!(
+            "the tag `{tag}` is not allowed in a notification; the allowed tags are {}",
+            TAGS.join(", ")
+        ));
     }
     let mut tera = engine();
     tera.register_filter("json", json);

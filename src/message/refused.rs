@@ -26,16 +26,16 @@ fn help(limit: TextLimit, text: &str) -> Option<String> {
     let bare = !text.contains("://") && !text.contains(char::is_whitespace) && text.contains('.');
     match limit {
         TextLimit::NotEmpty => None,
-        TextLimit::AtMost(_) => Some("shorten it".to_owned()),
-        TextLimit::Parts => Some("shorten it, or raise `max_parts`, which costs more".to_owned()),
-        TextLimit::AlphaName => Some("write your registered sender name exactly".to_owned()),
+        TextLimit::AtMost(_) => Some("shorten the text".to_owned()),
+        TextLimit::Parts => Some("shorten the message, or raise `max_parts`, which costs more".to_owned()),
+        TextLimit::AlphaName => Some("write the sender name exactly as registered".to_owned()),
         TextLimit::WebAddress | TextLimit::Image(_) if bare => {
             Some(format!("write `https://{}`", text.trim_start_matches('/')))
         }
         TextLimit::WebAddress | TextLimit::Image(_) => {
-            Some("write the whole URL, such as `https://shop.example/sale`".to_owned())
+            Some("write the whole URL, for example `https://shop.example/sale`".to_owned())
         }
-        TextLimit::Digits { .. } => Some("write only the code, such as `{{ code }}`".to_owned()),
+        TextLimit::Digits { .. } => Some("write only the code, for example `{{ code }}`".to_owned()),
         TextLimit::OneOf(_) => Some("write one of these values".to_owned()),
     }
 }

@@ -40,7 +40,7 @@ pub enum Invalid {
         text: String,
     },
     /// A cell is longer than any message.
-    #[error("the cell of `{column}` is longer than {MAX_BYTES} bytes, which is too long for every channel")]
+    #[error("the cell in `{column}` is longer than {MAX_BYTES} bytes, which is too long for every channel")]
     CellTooLong {
         /// The column's template name or header.
         column: String,
@@ -267,7 +267,7 @@ mod tests {
             (
                 "\n {{ code | int }}",
                 cells("380501234567x"),
-                "the cell of `code` is not a number (`sms.message`, line 2, column 5)",
+                "the cell in `code` is not a number (`sms.message`, line 2, column 5)",
             ),
             ("{% set a = 1 %}{{ code | round }}", cells("380501234567x"), "(`sms.message`, line 1, column 19)"),
             ("{% if not code %}{{ throw(message='no code') }}{% endif %}", cells(""), "no code"),
@@ -288,7 +288,7 @@ mod tests {
         let cells = [CELLS[0], CELLS[1], &long, CELLS[3]];
         for source in ["{{ code }}", "{{ recipient['code'] }}"] {
             let shown = rendered(&messages(source, &[]), &cells).unwrap_err().to_string();
-            assert!(shown.contains("the cell of `code` is longer than"), "{shown}");
+            assert!(shown.contains("the cell in `code` is longer than"), "{shown}");
         }
     }
 }

@@ -66,7 +66,7 @@ pub fn load_tables(
 ) -> Result<Vec<(String, Arc<Table>)>, Vec<TextProblem>> {
     let table = |name: &String| {
         let table = load(&Table::source_name(name)).and_then(|source| {
-            Table::from_source(&source).ok_or_else(|| "its stored copy is not a valid table".to_owned())
+            Table::from_source(&source).ok_or_else(|| "the table saved with the run is not valid".to_owned())
         });
         let problem = |why| {
             let message = format!("cannot use the table `{name}`: {why}");
@@ -144,7 +144,10 @@ mod tests {
             ("{% for s in stores %}x{% endfor %}", "`stores` is a "),
             ("{{ stores[code] }}", "`stores[…]` is a whole row of the table; write `stores[COLUMN].address`"),
             ("{{ stores[code].adress }}", "no column `adress`; did you mean `address`?"),
-            ("{{ stores[code]['phone'] }}", "no column `phone`; the columns are `city` and `address`"),
+            (
+                "{{ stores[code]['phone'] }}",
+                "no column `phone`; use one of the columns of the table: `city` and `address`",
+            ),
             ("{{ stores['Kyjiv'].address }}", "the table `stores` has no row `Kyjiv`; did you mean `Kyiv`?"),
             ("{{ store[code].address }}", "unknown variable `store`; did you mean `stores`?"),
             ("{{ stores[cod].address }}", "unknown variable `cod`"),

@@ -46,8 +46,8 @@ pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (Stri
             };
             let help = match closes.as_str() {
                 "{% endif %}" => {
-                    "add `{% endif %}` after the last words that depend on the condition; all recipients get the \
-                     words after it"
+                    "add `{% endif %}` after the text that depends on the condition; all recipients get the text after \
+                        `{% endif %}`"
                         .to_owned()
                 }
                 _ => format!("add `{closes}` where the tag or block ends"),
@@ -75,8 +75,8 @@ pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (Stri
                     expected.trim_end_matches('.').replace("ident,", "a name,").replace("identifier", "a name");
                 let argument = source.get(..span.start).unwrap_or("").trim_end().ends_with('(') && expected == "a name";
                 let help = match expected.trim_matches('`') {
-                    "}}" => Some("close it with `}}`, as in `{{ first_name }}`".to_owned()),
-                    "%}" => Some("close it with `%}`, as in `{% endif %}`".to_owned()),
+                    "}}" => Some("close the tag with `}}`, as in `{{ first_name }}`".to_owned()),
+                    "%}" => Some("close the tag with `%}`, as in `{% endif %}`".to_owned()),
                     _ => argument.then(|| "name the arguments, as in `default(value=\"friend\")`".to_owned()),
                 };
                 (format!("`{meant}` is not allowed here; expected {}", quoted(&expected)), header.or(help))

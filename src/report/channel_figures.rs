@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::message_delivery::{MessageDelivery, TimeCertainty};
 use super::row_records::RowRecord;
-use super::{counts_json, counts_line_in_part, duration, thousands};
+use super::{counts_json, counts_line_in_part, duration, plural, thousands};
 use crate::domain::Channel;
 use crate::ledger::{State, StateCounts};
 
@@ -226,13 +226,13 @@ impl ChannelFigures {
             }
             let elsewhere = read.saturating_sub(counts.get(State::Read));
             if elsewhere > 0 {
-                parts.push(format!("{} read, delivered by another channel first", thousands(elsewhere)));
+                parts.push(format!("{} read, but delivered by another channel first", thousands(elsewhere)));
             }
             if let (Some(median), Some(p95)) = (times.median(), times.p95()) {
                 let mut within = format!("half delivered within {}, 95 % within {}", duration(median), duration(p95));
                 if times.at_latest > 0 {
                     // Writing into a string cannot fail.
-                    let _ = write!(within, " (upper bound for {})", thousands(times.at_latest));
+                    let _ = write!(within, " (an upper bound for {})", plural(times.at_latest, "message"));
                 }
                 parts.push(within);
             }

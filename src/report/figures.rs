@@ -85,7 +85,7 @@ pub fn cost_words(cost: &Cost, currency: Option<&str>) -> String {
         Cost::AtMost(cost) => format!("costs at most {cost} {}", currency.unwrap_or_default()).trim_end().to_owned(),
         Cost::Unknown(channels) => {
             let channels = list_all(channels.iter().map(|channel| channel.name()));
-            format!("has no known cost: the profile's `prices` lack {channels}")
+            format!("has an unknown cost: the profile has no `prices` for {channels}")
         }
     }
 }

@@ -88,7 +88,9 @@ fn stage_lines(text: &mut String, stage: &Stage<Cow<'_, str>>) {
             body(text, &whatsapp.message);
         }
         Stage::Hlr(_) => heading(text, channel, "number lookup; sends no message", ""),
-        Stage::CallOtp(_) => heading(text, channel, "call whose last four digits are the code", ""),
+        Stage::CallOtp(_) => {
+            heading(text, channel, "call; the last four digits of the calling number are the code", "")
+        }
     }
 }
 

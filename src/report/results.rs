@@ -30,10 +30,12 @@ pub enum ResultsError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The frozen recipients could not be read, or are no list with the frozen campaign's columns.
-    #[error("the stored list cannot be read: {0}")]
+    #[error("cannot read the run's copy of the list: {0}")]
     Recipients(String),
     /// The frozen recipients are not those that the run began with.
-    #[error("the stored list in `{0}` is not the list that the run started with, so its rows cannot be identified")]
+    #[error(
+        "the copy of the list in `{0}` is not the list that the run started with, so its rows cannot be identified"
+    )]
     Changed(PathBuf),
     /// What stands at the place of a run's results tells of messages that the ledger does not know of.
     #[error("the ledger does not contain all messages that were sent: {sign}; nothing was written")]
@@ -243,5 +245,5 @@ impl From<Vec<Finding>> for ResultsError {
 }
 
 fn write_error(error: io::Error) -> ResultsError {
-    ResultsError::Write { path: PathBuf::from("the output"), error }
+    ResultsError::Write { path: PathBuf::from("standard output"), error }
 }

@@ -270,7 +270,7 @@ fn amended(amendment: &Amendment, before: &str, state: State) -> String {
             format!("{before}; not found: the gateway was asked {} and has no record of the message", asked(times))
         }
         Some(Change::Unresolved { asked: times }) => {
-            format!("{before}; the gateway was asked {} without a conclusive answer", asked(times))
+            format!("{before}; the gateway was asked {} but gave no conclusive response", asked(times))
         }
         Some(Change::AssumedSent { by, why }) => format!("marked as sent by {by}{}", because(why)),
         Some(Change::NotSent { by, why }) => format!("marked as not sent by {by}{}", because(why)),

@@ -80,7 +80,7 @@ impl Target {
             return Err(format!("`{path}` is {why}"));
         }
         if let Some(ending) = other_workbook(file) {
-            return Err(format!("`{path}` has an unsupported workbook format ({ending}); name an `.xlsx` or a `.csv`"));
+            return Err(format!("`{path}` has an unsupported workbook format ({ending}); use `.xlsx` or `.csv`"));
         }
         let (real, found) = match self.file.is_confined() {
             true => self.confined()?,
@@ -102,7 +102,7 @@ impl Target {
             return Err(format!("`{path}` is {}", protected.what));
         }
         match found {
-            None if ends_in_separator(file) => Err(format!("`{path}` names a folder")),
+            None if ends_in_separator(file) => Err(format!("`{path}` is the path of a folder")),
             None => Ok(real),
             Some(found) if found.is_dir() => Err(format!("`{path}` is a folder")),
             Some(found) if !found.is_file() => Err(format!("`{path}` is a pipe or a device")),
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn a_workbook_of_another_kind_is_refused() {
         for name in ["r.xlsm", "R.XLS", "r.ods"] {
-            assert!(judged(Path::new(name), &[]).unwrap_err().contains("name an `.xlsx` or a `.csv`"), "{name}");
+            assert!(judged(Path::new(name), &[]).unwrap_err().contains("use `.xlsx` or `.csv`"), "{name}");
         }
         assert!(
             judged(Path::new("r.XLSX"), &[]).is_ok()

@@ -29,10 +29,10 @@ pub enum ArmedChange {
 impl fmt::Display for ArmedChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unreadable => "its file now has errors or cannot be read",
-            Self::Campaign => "its file or one of its templates changed",
-            Self::Addresses => "its gateway or one of the gateway's addresses changed",
-            Self::Account => "its gateway account changed",
+            Self::Unreadable => "the campaign file now has errors or cannot be read",
+            Self::Campaign => "the campaign file or one of its templates changed",
+            Self::Addresses => "the gateway or one of its addresses changed",
+            Self::Account => "the gateway account changed",
         })
     }
 }

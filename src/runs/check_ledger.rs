@@ -96,7 +96,7 @@ async fn records(ledger: &dyn Ledger, run: &Run) -> Result<u64, LedgerError> {
     while let Some(envelope) = envelopes.next().await? {
         if envelope.is_damaged() {
             let (rows, number) = (plural(envelope.rows.len() as u64, "row"), envelope.envelope);
-            let what = format!("the outcome of {rows} in request {number} (in doubt for now)");
+            let what = format!("the recorded outcome of request {number} ({rows}, now in doubt)");
             return Err(LedgerError::Damaged { what });
         }
     }
@@ -121,7 +121,7 @@ async fn copies(ledger: &dyn Ledger, run: &Run) -> Result<Result<(), LedgerError
         if is_whole(&copies, &frozen) {
             Ok(())
         } else {
-            Err(copies.unusable("the stored list is not the list that the run started with"))
+            Err(copies.unusable("the stored list differs from the list that the run started with"))
         }
     };
     blocking(whole).await

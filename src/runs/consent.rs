@@ -174,7 +174,7 @@ pub(super) fn describe_refusal(what: &ProposalKind, refusal: Refusal) -> String 
             return format!("{}; nothing was sent", describe_closed_window(opens.as_ref()));
         }
         (ProposalKind::Approve, Refusal::NobodyToAsk) => {
-            return "the reviewer must type the approval at a terminal; nothing was approved".to_owned();
+            return "the reviewer must confirm the approval at a terminal; nothing was approved".to_owned();
         }
         (ProposalKind::Run(number), Refusal::NobodyToAsk) => {
             format!("sending to {} through a live gateway", plural(*number, "recipient"))
@@ -182,10 +182,10 @@ pub(super) fn describe_refusal(what: &ProposalKind, refusal: Refusal) -> String 
         (ProposalKind::Arm, Refusal::NobodyToAsk) => {
             return "a schedule that sends through a live gateway needs confirmation; it was not activated".to_owned();
         }
-        (ProposalKind::Single, Refusal::NobodyToAsk) => "a request that costs money at a live gateway".to_owned(),
+        (ProposalKind::Single, Refusal::NobodyToAsk) => "a paid request to a live gateway".to_owned(),
         (ProposalKind::Template { gateway, verb }, Refusal::NobodyToAsk) => {
             return format!(
-                "confirmation is required to {verb} a template at the live gateway `{gateway}`; nothing was changed"
+                "confirmation is required to {verb} a template on the live gateway `{gateway}`; nothing was changed"
             );
         }
     };

@@ -38,7 +38,7 @@ pub async fn dry_run(
     let target = files.target(campaign, campaign.dry_results_file());
     target.judge().map_err(Error::ResultsPlace)?;
     let open = || {
-        let opened = inputs.list().map_err(|_| io::Error::other("it has just disappeared"));
+        let opened = inputs.list().map_err(|_| io::Error::other("the file no longer exists"));
         opened.map(|list| Box::new(list) as ListReader)
     };
     let listing = Listing {

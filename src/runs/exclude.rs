@@ -27,7 +27,7 @@ pub(super) async fn excluded(
         if run.progress == Progress::Open {
             let message = format!("{} is unfinished, so the recipients to exclude are not known yet", run.name());
             let finding = Finding::new(&rules::EXCLUDE, message);
-            return Err(refused(finding.help("wait until it ends, or cancel it with `stop --for-good`")));
+            return Err(refused(finding.help("wait until the run ends, or cancel it with `stop --for-good`")));
         }
         let (of_run, undecided) = past_numbers(ledger, run, &past.states).await?;
         if undecided > 0 && inputs.destination.is_live() {
@@ -63,11 +63,12 @@ pub(super) async fn runs_meant(
         return Ok(Err(match named.last() {
             Some(run) => {
                 let message = format!(
-                    "no recipient got a message from {}: it was a rehearsal or used a gateway on this machine",
+                    "{} sent no real messages: the run was a rehearsal or used a gateway on this machine",
                     run.name()
                 );
-                Finding::new(&rules::EXCLUDE, message)
-                    .help("name a run that sent messages; if you remove `exclude`, its recipients get this message too")
+                Finding::new(&rules::EXCLUDE, message).help(
+                    "name a run that sent messages; without `exclude`, all recipients of the list get this message",
+                )
             }
             None => no_run(past, did_you_mean(&past.run, names.iter().map(String::as_str))),
         }));

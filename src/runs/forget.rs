@@ -118,10 +118,10 @@ async fn found_again(ledger: &dyn Ledger, run: &Run) -> Result<Run, LedgerError>
 pub(super) async fn finish_forgetting(adapters: &Adapters, hold: &Arc<Hold>) {
     let mut told = ForgottenPerson::default();
     if let Err(error) = finish(adapters, &mut vec![Arc::clone(hold)], Some(hold), &mut told).await {
-        tracing::warn!("a forgotten number has not been removed from all copies and results yet: {error}");
+        tracing::warn!("a forgotten number has not been removed from all stored lists and results yet: {error}");
     }
     for UnreadRun { run, why } in &told.unread {
-        tracing::warn!(run, why, "the forgotten number is still in the copies");
+        tracing::warn!(run, why, "the forgotten number is still in the stored files of this run");
     }
 }
 

@@ -115,7 +115,7 @@ pub async fn refuse_other_secret(ledger: &dyn Ledger, profile: &Profile, hook: O
     }
     Err(Error::Input(format!(
         "the `hook` secret of the profile `{}` differs from the secret of the webhook endpoint at {}, which would \
-         reject every receipt; set the same secret, or restart `serve` with the new one",
+         reject every receipt; set both to the same secret, or restart `serve` with the new one",
         profile.name,
         hook.public_url()
     )))

@@ -227,7 +227,7 @@ impl Inputs {
             return Ok(());
         }
         let message = "the list has more rows than fit in a worksheet (1,048,575 below the header)";
-        let finding = Finding::new(&rules::RESULTS_OVERWRITE, message).help("name a `.csv` under `results`");
+        let finding = Finding::new(&rules::RESULTS_OVERWRITE, message).help("name a `.csv` file under `results`");
         Err(Error::Findings(vec![finding.at(self.campaign.places.of_key("results"))]))
     }
 

@@ -20,13 +20,13 @@ struct Content {
 /// How a list changed, in words; each list is read as its campaign says.
 pub(super) fn list_changes(before: (io::Result<impl Read>, &Brief), now: (io::Result<impl Read>, &Brief)) -> String {
     let (Some(before), Some(now)) = (Content::read(before), Content::read(now)) else {
-        return "its content".to_owned();
+        return "different content".to_owned();
     };
     if before.headers != now.headers {
-        return "its columns".to_owned();
+        return "different columns".to_owned();
     }
     match now.against(&before) {
-        (0, 0) => "the order or format of its rows".to_owned(),
+        (0, 0) => "different order or format of rows".to_owned(),
         (added, 0) => format!("{} added", plural(added, "row")),
         (0, removed) => format!("{} removed", plural(removed, "row")),
         (added, removed) => format!("{} added, {} removed", plural(added, "row"), thousands(removed)),

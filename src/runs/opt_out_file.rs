@@ -140,7 +140,7 @@ fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutFile, 
     if !has_phones {
         let finding =
             Finding::new(&rules::NO_PHONES, format!("no column of `{}` contains phone numbers", file.display()));
-        return Err(Error::Findings(vec![finding.help("the first row names the columns, such as `phone`")]));
+        return Err(Error::Findings(vec![finding.help("name the columns in the first row, for example `phone`")]));
     }
     let (undated, source) = (intake.undated, Arc::clone(&intake.source));
     let mut opt_outs = intake.end(file)?;
@@ -221,7 +221,7 @@ impl Intake<'_> {
         };
         let reach = match gateways {
             "" => Reach::AllGateways,
-            name => Reach::from_name(name).ok_or("`gateways` is `all` or `loopback`")?,
+            name => Reach::from_name(name).ok_or("`gateways` must be `all` or `loopback`")?,
         };
         let at = self.at(at)?;
         let reason = match (&self.terms.reason, unquoted(reason)) {
@@ -242,7 +242,7 @@ impl Intake<'_> {
     fn at(&mut self, at: &str) -> Result<Timestamp, String> {
         match (at, &self.zone) {
             ("", _) => Ok(self.now),
-            (at, None) => at.parse().map_err(|_| "`at` is not a time such as 2026-12-01T10:00:00Z".to_owned()),
+            (at, None) => at.parse().map_err(|_| "`at` must be a time in the form 2026-12-01T10:00:00Z".to_owned()),
             (at, Some(zone)) => Ok(parse_date(at, zone, self.now).unwrap_or_else(|| {
                 self.undated += 1;
                 self.now
@@ -254,7 +254,7 @@ impl Intake<'_> {
         match scope.strip_prefix("campaign:") {
             Some(name) if crate::manifest::is_slug(name) => Ok(Scope::Campaign(self.text(name))),
             None if scope == "everything" => Ok(Scope::Everything),
-            _ => Err("`scope` must be `everything` or a campaign, such as `campaign:autumn-sale`".to_owned()),
+            _ => Err("`scope` must be `everything` or `campaign:NAME`".to_owned()),
         }
     }
 

@@ -40,7 +40,8 @@ pub enum PolicyRefusal {
     },
     /// The same, and the profile names who can approve.
     #[error(
-        "{}; to test with more, the gateway `{gateway}` requires an `approval`; nothing was sent",
+        "{}; to test with more recipients, add an `approval` to the profile of the gateway `{gateway}`; nothing \
+         was sent",
         describe_excess(*.number, *.most)
     )]
     UnapprovedTests {
@@ -68,8 +69,8 @@ pub struct HeldRecipient {
 #[must_use]
 pub fn describe_closed_window(opens: Option<&Zoned>) -> String {
     match opens {
-        Some(opens) => format!("the window is closed now; it opens at {}", format_local(opens)),
-        None => "the window is closed now and does not open within a year".to_owned(),
+        Some(opens) => format!("the sending window is closed; it opens at {}", format_local(opens)),
+        None => "the sending window is closed and does not open within a year".to_owned(),
     }
 }
 

@@ -52,7 +52,7 @@ pub struct RestoredLedger {
 #[derive(Debug, thiserror::Error)]
 pub enum BackupRefusal {
     /// It is a backup.
-    #[error("the ledger `{ledger}` is a backup of {} that has not been restored; nothing was sent", local_minute(*.made_at))]
+    #[error("the ledger `{ledger}` is a backup from {} that has not been restored; nothing was sent", local_minute(*.made_at))]
     NotPutBack {
         /// Where it is.
         ledger: String,
@@ -73,10 +73,11 @@ pub enum BackupRefusal {
 
 fn may_send_twice(made_at: Timestamp, number: u64, said: Option<u64>) -> String {
     let recipients = plural(number, "recipient");
-    let accepted = said.map(|said| format!("; duplicates were accepted for {}", thousands(said))).unwrap_or_default();
+    let accepted =
+        said.map(|said| format!(", and you accepted duplicates for {}", thousands(said))).unwrap_or_default();
     format!(
-        "the ledger was restored from a backup of {} and does not know what was sent since: {recipients} might get the \
-         message twice{accepted}; nothing was sent",
+        "the ledger was restored from a backup made at {} and does not contain messages sent since then: {recipients} \
+         might get the message twice{accepted}; nothing was sent",
         local_minute(made_at)
     )
 }
@@ -193,7 +194,7 @@ async fn doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64
         }
     }
     let now = Snapshot::read(ledger, run, false).await?;
-    let why = format!("the ledger was restored from a backup of {}", made_at.strftime("%Y-%m-%d %H:%M UTC"));
+    let why = format!("the ledger was restored from a backup made at {}", made_at.strftime("%Y-%m-%d %H:%M UTC"));
     let end = RunEnd {
         progress: Progress::Open,
         stop: Some(StopKind::Asked),

@@ -38,10 +38,10 @@ pub enum ScheduleRefusal {
         any: bool,
     },
     /// It is not what was activated.
-    #[error("changed since the schedule was activated: {0}")]
+    #[error("the active schedule is outdated: {0}")]
     Changed(ArmedChange),
     /// An occurrence fired, or was left out, before.
-    #[error("the occurrence of {nominal} has already begun or was skipped")]
+    #[error("the run scheduled for {nominal} has already started or was skipped")]
     Recorded {
         /// The local time that was meant.
         nominal: String,

@@ -142,7 +142,7 @@ fn read(from: &SuppressFile, region: Option<Region>) -> Result<Numbers, Finding>
         true => Ok(held),
         false => Err(match &from.phone {
             Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
-                .help("write the header as in the file, or leave out `phone`"),
+                .help("write the header exactly as in the file, or leave out `phone`"),
             None => no_numbers(),
         }),
     }
@@ -180,7 +180,7 @@ fn told(unread: &[(Row, PhoneProblem)]) -> String {
 
 fn advice(unread: &[(Row, PhoneProblem)]) -> &'static str {
     match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
-        true => "set the country of its numbers: `{ file: …, region: UA }`",
+        true => "set the country of the numbers: `{ file: …, region: UA }`",
         false => "correct these rows; otherwise, their recipients get the message",
     }
 }

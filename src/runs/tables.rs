@@ -53,23 +53,20 @@ fn read(from: &TableFile) -> Result<Table, Finding> {
         let key = cells[column].clone();
         bytes += cells.iter().map(String::len).sum::<usize>();
         if key.is_empty() {
-            return refused(
-                format!("its row {row} has no value under `{}`", from.key),
-                "fill the cell, or remove the row",
-            );
+            return refused(format!("row {row} has no value under `{}`", from.key), "fill the cell, or remove the row");
         }
         if rows.len() == MOST_ROWS || (rows.len() + 1) * headers.len() > MOST_CELLS || bytes > LARGEST {
             let message = "it has more than 10,000 rows, 250,000 cells or 1 MiB of text".to_owned();
             return refused(
                 message,
-                "tables must be small; put data that differs for each recipient into columns of the list",
+                "keep tables small: put data that differs for each recipient into columns of the list",
             );
         }
         match rows.insert(key, cells) {
             None => Ok(()),
             Some(_) => refused(
                 format!("row {row} repeats the `{}` of an earlier row", from.key),
-                "each key must be unique; remove the duplicate row",
+                "remove the duplicate row: each key must be unique",
             ),
         }
     })
@@ -89,7 +86,7 @@ fn column(headers: &[String], key: &str) -> Result<usize, Box<Finding>> {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has no column `{key}`"));
         let help = match did_you_mean(key, headers.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("it has {}", list_all(headers.iter().map(String::as_str))),
+            None => format!("use one of the columns of the table: {}", list_all(headers.iter().map(String::as_str))),
         };
         finding.help(help).into()
     })

@@ -48,7 +48,7 @@ pub async fn test_message(
     let edition = blocking(move || Ok::<_, Error>(opened.open()?.edition)).await??;
     let Some(rows) = rows else {
         let first = survey.firsts.first().ok_or_else(|| {
-            Error::Input("no row would be sent now; add `--row N` to choose the row to test".to_owned())
+            Error::Input("no row gets a message now; add `--row N` to choose the row to test".to_owned())
         })?;
         let (row, content) = (first.row, first.content.clone());
         return Ok(TestMessage { row, content, edition, list });

@@ -183,7 +183,7 @@ impl Worker {
         if profile.account != run.account {
             return Err(Error::Input(format!(
                 "the profile `{}` has the account `{}` on this machine, but {} is sent through `{}`; set the same \
-                 address and `account` as where the run was started",
+                 address and `account` as on the machine where the run was started",
                 profile.name,
                 profile.account,
                 run.name(),

@@ -118,7 +118,9 @@ impl Work {
         };
         if let Some(change) = change.filter(|_| change != post.change) {
             let findings = self.findings_of(armed, change).await;
-            let mut what = "changed since it was activated, so nothing is sent until it is activated again".to_owned();
+            let mut what =
+                "the campaign changed since its schedule was activated, so nothing is sent until you activate it again"
+                    .to_owned();
             what.extend(findings.iter().map(|finding| format!("; {finding}")));
             self.tell(ScheduleEvent::Changed { schedule: armed.name.clone(), change, findings });
             tell_of(&self.daemon.adapters, armed, Occasion::Changed, &what).await?;
@@ -283,7 +285,7 @@ impl Work {
         before: usize,
         reason: SkipReason,
     ) -> Result<(), LedgerError> {
-        let what = format!("the occurrence of {} was skipped: {}", occurrence.name(), reason.record());
+        let what = format!("the run scheduled for {} was skipped: {}", occurrence.name(), reason.record());
         tell_of(&self.daemon.adapters, armed, Occasion::Skipped, &what).await?;
         let (schedule, occurrence) = (armed.name.clone(), occurrence.clone());
         self.tell(ScheduleEvent::Skipped { schedule, occurrence, before, reason });
@@ -321,7 +323,7 @@ impl Work {
         let (words, is_damage) = (reason.record().to_string(), matches!(reason, SkipReason::Damaged(_)));
         if !self.skip(&armed, &occurrence, 0, reason).await? {
             if is_damage {
-                let what = format!("the run of {} ended early: {words}", occurrence.name());
+                let what = format!("the run scheduled for {} ended early: {words}", occurrence.name());
                 tell_of(&self.daemon.adapters, &armed, Occasion::Stopped, &what).await?;
             }
             self.tell(ScheduleEvent::Broke { schedule: armed.name, occurrence, why: words });
@@ -342,7 +344,7 @@ impl Work {
         };
         if same_text {
             let occasion = if ended.stop.is_some() { Occasion::Stopped } else { Occasion::Finished };
-            let what = format!("the occurrence of {} sent the same message as the previous one", occurrence.name());
+            let what = format!("the run scheduled for {} sent the same message as the previous run", occurrence.name());
             tell_of(&self.daemon.adapters, &armed, occasion, &what).await?;
         }
         self.tell(ScheduleEvent::Ended { schedule: armed.name, occurrence, ended, same_text });

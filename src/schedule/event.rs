@@ -106,10 +106,13 @@ impl SkipReason {
             Self::Missed => "missed",
             Self::Busy => "the campaign was still being sent",
             Self::NoList(list) => &format!("the list did not arrive in time: {}", list.display()),
-            Self::Overtaken => "the next occurrence became due while this one was waiting for its list",
-            Self::Unapproved => "it was not approved in time",
+            Self::Overtaken => "the next run became due while this run was waiting for its list",
+            Self::Unapproved => "the run was not approved in time",
             Self::Changed(_, findings) => {
-                return SkipRecord { why: "changed since it was activated".to_owned(), findings: findings.clone() };
+                return SkipRecord {
+                    why: "the campaign changed since its schedule was activated".to_owned(),
+                    findings: findings.clone(),
+                };
             }
             Self::Damaged(problem) => &format!("the ledger is damaged: {problem}"),
             Self::NobodyLeft => "no recipients were left",

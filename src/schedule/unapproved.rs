@@ -42,7 +42,7 @@ impl Work {
         let (name, until) = (occurrence.name(), unapproved.until);
         post.unapproved = Some(unapproved);
         let (until, plan) = (local_minute(until), short(&digest));
-        let what = format!("the occurrence of {name} is waiting until {until} for approval of plan {plan}");
+        let what = format!("the run scheduled for {name} waits until {until} for approval of plan {plan}");
         tell_of(&self.daemon.adapters, armed, Occasion::Waiting, &what).await?;
         self.tell(ScheduleEvent::Unapproved { schedule: armed.name.clone(), occurrence, digest });
         Ok(())

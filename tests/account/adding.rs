@@ -122,7 +122,7 @@ fn a_person_is_asked_and_nobody_sees_the_key() {
     let asked = Terminal::start(folder.command(&["gateway", "add", "main"]));
     asked.shows("URL of the gateway, such as ").types("http://gateway.example");
     asked.shows("use `https://`").types(&sandbox.base_url());
-    asked.shows("or press Enter for sync: ").types("");
+    asked.shows("or press Enter for sync mode: ").types("");
     asked.shows("API key (hidden while you type)").types("wrong");
     asked.shows("the gateway refused the API key");
     until("it asks again", || asked.shown().matches("press Enter to cancel: ").count() == 2);
@@ -144,7 +144,7 @@ fn new_gateway_is_written_into_the_only_campaign_if_wanted() {
         let base_url = sandbox.base_url();
         let add = ["gateway", "add", "main", "--base-url", &base_url, "--key-env", KEY_VARIABLE];
         let asked = Terminal::start(folder.command(&add));
-        asked.shows("or press Enter for sync: ").types("");
+        asked.shows("or press Enter for sync mode: ").types("");
         asked.shows("Use main for spring.yaml?").shows("press Enter to leave the file as it is: ").types(answer);
         asked.shows("accepts the key").shows("next: campaign run spring.yaml");
         let through = if names_gateway { "" } else { " --gateway main" };

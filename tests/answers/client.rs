@@ -134,7 +134,7 @@ fn a_connection_that_is_never_made_is_given_up_before_the_whole_time_and_proves_
     let sale =
         campaign().delivery("timeout: 3s").delivery("stop_after: { unreachable: 1s }").through(&blackhole).write();
     let began = Instant::now();
-    sale.run(&[]).exits(5).says("no connection").says("the gateway accepted no requests for ");
+    sale.run(&[]).exits(5).says("cannot connect").says("the gateway accepted no requests for ");
     assert!(began.elapsed() >= Duration::from_secs(1), "it was waited for: {:?}", began.elapsed());
     assert_eq!(states(&sale), "ppp");
 }

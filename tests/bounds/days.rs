@@ -80,6 +80,6 @@ fn a_day_is_one_of_a_place_and_a_rehearsal_waits_for_none() {
         sale.run(&[]).exits(2).says("per_day");
     }
     let sale = ten(&gateway, "[2, 4]").write();
-    sale.run(&["--gateway", "sandbox"]).exits(0).says("a live run would take 3 days with `delivery.per_day`");
+    sale.run(&["--gateway", "sandbox"]).exits(0).says("a live run takes 3 days because of `delivery.per_day`");
     assert!(gateway.sends().is_empty());
 }

@@ -39,7 +39,7 @@ fn text_that_fails_with_every_row_is_an_error_and_sends_nothing() {
     let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
     let finding = &told["findings"][0];
     assert_eq!((&finding["rule"], &finding["severity"]), (&"text-fails".into(), &"error".into()));
-    let expected = "rows 2 and 3 are invalid: the number in the cell of `sum` contains a comma or spaces";
+    let expected = "rows 2 and 3 are invalid: the cell in `sum` contains a number with a comma or spaces";
     assert_eq!(finding["message"], expected);
     assert!(finding["help"].as_str().is_some_and(|help| help.contains("`1250.50` instead of `1 250,50`")), "{told:#}");
     sale.campaign(&["run", "sale.yaml", "--no-wait"]).exits(2);
@@ -107,7 +107,7 @@ fn failure_in_a_text_file_stands_at_its_line() {
     let told = sale.campaign(&["check", "sale.yaml"]);
     let expected = [
         "sale.txt:2:9",
-        "row 5 is invalid: the cell of `discount` is not a number",
+        "row 5 is invalid: the cell in `discount` is not a number",
         "is empty and cannot be converted to a number",
     ];
     for part in expected {

@@ -20,8 +20,9 @@ fn a_word_for_nothing_in_a_message_is_counted_with_its_column_and_only_where_it_
     let hello = "Hello, {{ name }}! {{ vip }} {{ code }}";
     for nothing in ["None", "nan", "null", "undefined", "#N/A", "#REF!", "{{ first }}", "-"] {
         let said = told(hello, &[["Olena", "a", "1"], [nothing, "a", "2"], [nothing, "a", "3"]]);
-        let expected =
-            format!("the column `name` contains `{nothing}` in 2 rows (first: row 3), and the message would show it");
+        let expected = format!(
+            "the column `name` contains `{nothing}` in 2 rows (first: row 3), and recipients would see this value"
+        );
         assert!(said.contains(&expected), "{said}");
         assert_eq!(said.matches("[placeholder-value]").count(), 1, "{said}");
     }
@@ -36,7 +37,7 @@ fn a_word_for_nothing_in_a_message_is_counted_with_its_column_and_only_where_it_
 fn a_message_that_shows_a_hole_is_told_unless_the_empty_cell_is() {
     let minded = "Hello {% if name %}{{ name }}{% endif %}, your {{ vip }} code is {{ code }}";
     let rows = [["Olena", "a", "1"], ["", "a", "2"]];
-    assert!(told(minded, &rows).contains("as in `Hello , …`, in row 3"), "{}", told(minded, &rows));
+    assert!(told(minded, &rows).contains("in row 3, as in `Hello , …`"), "{}", told(minded, &rows));
     let relied = told("Hello {{ name }}, {{ vip }} {{ code }}", &rows);
     assert!(relied.contains("empty-cell") && !relied.contains("empty-greeting"), "{relied}");
     let right = "Hello{% if name %} {{ name }}{% endif %}, {{ vip }} {{ code }}";
@@ -53,7 +54,7 @@ fn a_condition_that_takes_the_word_for_no_for_yes_is_told() {
     }
     let compared = "{% if vip == \"true\" %}Thank you{% else %}Hello{% endif %} {{ name }} {{ code }}";
     let said = told(compared, &[["Olena", "TRUE", "1"], ["Petro", "FALSE", "2"]]);
-    assert!(said.contains("no row has `true` in `vip`, but there is `TRUE` in row 2"), "{said}");
+    assert!(said.contains("no row has `true` in the column `vip`; the value is `TRUE` in row 2"), "{said}");
     assert!(
         !told(compared, &[["Olena", "TRUE", "1"], ["Petro", "true", "2"]]).contains("cell-is-text"),
         "some row passes it"
@@ -84,7 +85,7 @@ fn slips_and_links_of_cells_are_told_once_a_column() {
         ),
         "{said}"
     );
-    assert!(said.contains("links in the column `vip` do not start with `https://` in 2 rows"), "{said}");
+    assert!(said.contains("the column `vip` contains links that do not start with `https://` in 2 rows"), "{said}");
 }
 
 #[test]

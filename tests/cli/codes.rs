@@ -79,10 +79,9 @@ fn nobody_left_to_send_to_is_0_and_says_who_has_it_since_when_and_what_to_do() {
     sale.campaign(&["run", "sale.yaml", "--again", "2", "--no-wait"]).exits(0);
     let monthly = campaign().to(2).top("edition: may").through(&gateway).write();
     monthly.run(&[]).exits(0);
-    monthly
-        .run(&[])
-        .exits(0)
-        .says("to send a new mailing, change the campaign's `edition`, or wait if it contains the date");
+    monthly.run(&[]).exits(0).says(
+        "to send a new mailing, change the campaign's `edition`, or wait for the next day if it contains the date",
+    );
 }
 
 #[test]

@@ -36,6 +36,6 @@ fn preview_refuses_first_together_with_rows() {
     sale.campaign(&["preview", "sale.yaml", "--first", "0"]).exits(2).says("--first");
     let help = sale.campaign(&["preview", "--help"]).exits(0).stdout;
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("that would be sent (for specific rows, use --rows)"), "{help}");
+    assert!(help.contains("to be sent (for specific rows, use --rows)"), "{help}");
     assert!(help.contains("(for the first N messages, use --first)"), "{help}");
 }

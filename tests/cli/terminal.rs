@@ -18,7 +18,7 @@ fn run_sends_only_if_the_exact_number_is_typed() {
     sale.campaign(&["show", "sale", "--row", "2"]).exits(2).says("there is no run");
     let agreed = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
     agreed.shows("or press Enter to cancel: ").types("3");
-    agreed.shows("no connection");
+    agreed.shows("cannot connect");
     agreed.finish().exits(5);
     assert_eq!(sale.results().states(), ["planned"; 3]);
 }

@@ -92,15 +92,15 @@ fn nothing_is_sent_for_what_was_not_approved_as_it_is() {
     };
     refused("sale", "0123456789abcdef", "there is no plan");
     approve(&connector.folder, &other);
-    refused("sale", &other, "this differs from the plan");
+    refused("sale", &other, "this run differs from the plan");
     assert_eq!(run(&connector, "sale", &sale)["pending"], true, "another campaign was approved");
     approve(&connector.folder, &sale);
     // Whatever changes afterwards was not approved.
     connector.folder.replace("campaigns/sale.yaml", "Hello", "Goodbye");
-    refused("sale", &sale, "this differs from the plan");
+    refused("sale", &sale, "this run differs from the plan");
     connector.folder.replace("campaigns/sale.yaml", "Goodbye", "Hello");
     connector.folder.replace("campaigns/list.csv", "Person 2", "Person Two");
-    refused("sale", &sale, "this differs from the plan");
+    refused("sale", &sale, "this run differs from the plan");
     for arguments in [
         json!({ "campaign": "sale" }),
         json!({ "campaign": "sale", "digest": "" }),

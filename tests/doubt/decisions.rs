@@ -55,9 +55,9 @@ fn rows_that_a_spreadsheet_shortened_are_named_by_row_and_number_or_refused() {
     let resolve = || sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]);
     let spoilt = "7,83783E+14";
     for (list, words) in [
-        (format!("row;to\n3;{}\n", phone(4)), "row 2: row 3 (…04) is not a message of sale@1"),
-        (format!("row;to;run\n3;{};sale@2\n", phone(3)), "row 2: row 3 is not a message of sale@1"),
-        (format!("id;row;to\n17;3;{}\n", phone(3)), "row 2: `17` is not the `id` of a message of sale@1"),
+        (format!("row;to\n3;{}\n", phone(4)), "row 2: row 3 (…04) is not a message in sale@1"),
+        (format!("row;to;run\n3;{};sale@2\n", phone(3)), "row 2: row 3 is not a message in sale@1"),
+        (format!("id;row;to\n17;3;{}\n", phone(3)), "row 2: `17` is not the `id` of a message in sale@1"),
         (format!("id;row;to\n{spoilt};3;3,80501E+11\n"), "a spreadsheet shortened the number `3,80501E+11`"),
         (format!("id;row\n{spoilt};3\n"), "results sale@1 --state in_doubt --excel --out FILE"),
         ("row;number\n3;7\n".to_owned(), "neither a column `id` nor the columns `row` and `to`"),
@@ -81,7 +81,7 @@ fn what_may_be_a_second_message_needs_the_number_of_rows() {
         resolve(&[]).exits(2).says("--i-accept-duplicates 4");
         resolve(&["--i-accept-duplicates", "3"])
             .exits(2)
-            .says("duplicates were accepted for 3; no decision was recorded");
+            .says("you accepted duplicates for 3; no decision was recorded");
         sale.campaign(&["status", "sale"]).exits(4).says("4 in doubt");
         resolve(&["--i-accept-duplicates", "4"]).exits(if decision == "not-sent" { 3 } else { 5 });
         assert_eq!(states(&sale), if decision == "not-sent" { "annnnaaaaa" } else { "appppaaaaa" });

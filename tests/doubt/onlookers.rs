@@ -12,7 +12,7 @@ fn a_run_that_goes_on_is_looked_at_without_a_trace_and_decided_about_only_afterw
     until("the second envelope is on its way", || gateway.requests().len() == 2);
     let before = commits(&sale);
     sale.campaign(&["status"]).exits(0).says("sending");
-    let looked = sale.campaign(&["status", "sale"]).exits(6).says("to stop it: campaign stop sale@1");
+    let looked = sale.campaign(&["status", "sale"]).exits(6).says("to stop the run: campaign stop sale@1");
     assert_eq!(looked.stdout.lines().last(), Some("next: campaign status sale@1"), "what is pasted disturbs nothing");
     let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
     let mut expected = vec!["accepted"];

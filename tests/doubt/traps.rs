@@ -69,7 +69,7 @@ fn a_rule_orders_nothing_of_a_run_whose_list_has_changed() {
     let (gateway, sale) = never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
     assert_eq!(asked(&sale, 3, 61), 4);
     one_more(&sale);
-    sale.run(&[]).exits(0).says("4 rows of sale@1 are still in doubt: campaign reconcile sale@1");
+    sale.run(&[]).exits(0).says("4 rows in sale@1 are still in doubt: campaign reconcile sale@1");
     assert_eq!(gateway.phones()[10..], [phone(12)]);
     sale.run(&["--accept-changes"]).exits(4);
     assert_eq!(gateway.phones().len(), 11);
@@ -193,9 +193,9 @@ fn deciding_about_an_older_run_leaves_the_results_of_a_newer_one_in_their_place(
 #[test]
 fn a_newer_run_does_not_hide_the_doubt_of_an_older_one() {
     let (gateway, sale) = in_doubt();
-    sale.run(&[]).exits(4).says("4 rows of sale@1 are still in doubt").says("next: campaign reconcile sale@1");
+    sale.run(&[]).exits(4).says("4 rows in sale@1 are still in doubt").says("next: campaign reconcile sale@1");
     one_more(&sale);
-    sale.run(&[]).exits(0).says("4 rows of sale@1 are still in doubt: campaign reconcile sale@1");
+    sale.run(&[]).exits(0).says("4 rows in sale@1 are still in doubt: campaign reconcile sale@1");
     sale.campaign(&["reconcile", "sale"]).exits(4).says("sale@1: ");
     sale.campaign(&["resolve", "sale", "--rows", "3-6", "--as", "sent"]).exits(0);
     sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(0).says("sale@2 has no messages in doubt");

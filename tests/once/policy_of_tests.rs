@@ -107,8 +107,9 @@ fn more_recipients_of_tests_wait_for_the_approver() {
         for tester in 0..most {
             test(&sale, [tester], &[]).exits(0);
         }
-        let refused =
-            test(&sale, [most, most + 1], &[]).exits(2).says(&format!("the limit is {most}; to test with more"));
+        let refused = test(&sale, [most, most + 1], &[])
+            .exits(2)
+            .says(&format!("the limit is {most}; to test with more recipients"));
         let command = refused.stderr.split_once("campaign approve ").expect("a command").1;
         let digest = command.split(' ').next().expect("a digest");
         sale.run(&["--plan", digest]).exits(2).says("the recipients of test messages");

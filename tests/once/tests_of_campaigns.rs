@@ -43,7 +43,7 @@ fn a_row_is_sent_to_whoever_wants_to_see_it_and_the_campaign_does_not_know() {
     sale.campaign(&["show", "campaign.test@1", "--to", &TESTER.to_string()]).exits(0).says("accepted by the gateway");
     sale.campaign(&["status", "campaign.test"]).exits(0).says("2 accepted");
     // Nobody is left to send to, and a test needs nobody.
-    test(&sale, &["--to", &recipient]).exits(2).says("no row would be sent now").says("--row");
+    test(&sale, &["--to", &recipient]).exits(2).says("no row gets a message now").says("--row");
     test(&sale, &["--to", &recipient, "--row", "2"]).exits(0);
 }
 

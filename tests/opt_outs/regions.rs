@@ -13,7 +13,7 @@ fn add(sale: &Folder, row: usize, more: &[&str]) -> Finished {
 #[test]
 fn national_number_has_the_region_of_the_only_campaign() {
     let sale = campaign().recipients("region: UA").write();
-    add(&sale, 2, &[]).exits(0).says(&format!("+{}", phone(2))).says("of UA, the `region` of the campaign sale");
+    add(&sale, 2, &[]).exits(0).says(&format!("+{}", phone(2))).says("of UA, the `region` of campaign sale");
     let found = sale.campaign(&["find", &national(2), "--json"]).exits(0).json();
     assert_eq!(found["suppressed"].as_array().map(Vec::len), Some(1), "{found}");
     sale.campaign(&["suppress", "remove", &national(2), "--yes"]).exits(0).says("can get marketing");

@@ -73,7 +73,7 @@ fn undone_import_removes_what_it_added_and_nothing_else() {
     );
     sale.campaign(&[undo, &["--yes"]].concat())
         .exits(2)
-        .says("no opt-out on the list was imported from")
+        .says("the list contains no opt-outs imported from")
         .says("help: ");
     sale.campaign(&["suppress", "remove", "--source", "stpo.csv", "--yes"]).exits(2).says("did you mean `stop.csv`?");
     // Who was taken off may be imported again.
@@ -119,7 +119,10 @@ fn export_is_imported_with_its_own_sources() {
     asked.finish().exits(2);
     let told = there.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).told();
     assert!(!told.contains("to undo"), "{told}");
-    there.campaign(&["suppress", "remove", "--source", "list.csv", "--yes"]).exits(2).says("no opt-out on the list");
+    there
+        .campaign(&["suppress", "remove", "--source", "list.csv", "--yes"])
+        .exits(2)
+        .says("the list contains no opt-outs");
     assert_eq!(rows(&there), [2]);
 }
 
@@ -132,7 +135,7 @@ fn number_that_is_listed_for_every_campaign_stays_held_back() {
     let remove = &["suppress", "remove", &number, "--campaign", "sale", "--yes"][..];
     let still = "The number is still on the list for every campaign";
     let told = sale.campaign(remove).exits(0).says(still).says("asked by phone");
-    told.says("is not on the list for the campaign sale alone: nothing changed");
+    told.says("has no separate opt-out from campaign sale; nothing was changed");
     sale.campaign(&["suppress", "add", &number, "--campaign", "sale"]).exits(0);
     let asked = Terminal::start_on(200, sale.command(&remove[..5]));
     asked.shows(still).shows("Type yes to remove 1 opt-out").types("yes");
@@ -145,5 +148,5 @@ fn number_that_is_listed_for_every_campaign_stays_held_back() {
     sale.campaign(&["suppress", "remove", &number, "--yes"])
         .exits(0)
         .says("can get marketing messages from any campaign again");
-    sale.campaign(remove).exits(0).says("is not on the list for the campaign sale: nothing changed");
+    sale.campaign(remove).exits(0).says("is not on the list for campaign sale; nothing was changed");
 }

@@ -278,7 +278,7 @@ fn front_page_shows_the_rest_beside_damaged_records() {
         "sale@2",
         "Damaged: nothing is sent",
         "the schedule sale is corrupt",
-        "a record of the suppression list",
+        "an entry in the suppression list",
     ] {
         assert!(words.contains(said), "{said}: {words}");
     }

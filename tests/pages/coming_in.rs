@@ -147,7 +147,7 @@ fn links_need_a_server_that_ever_began_and_a_name() {
     let sale = campaign().write();
     sale.campaign(&["serve", "link", "--for", "Olha"]).exits(2).says("no server has used this state folder");
     sale.campaign(&["serve", "link"]).exits(2).says("--for");
-    sale.campaign(&["serve", "link", "--for", " "]).exits(2).says("a name must have");
+    sale.campaign(&["serve", "link", "--for", " "]).exits(2).says("use 1 to 64 characters");
     sale.campaign(&["serve", "list"]).exits(0).says("no one can sign in");
     Server::start(&sale, &["--pages-url", "https://campaign.example.com"]).end("TERM").exits(0);
     sale.campaign(&["serve", "link", "--for", "Olha"]).exits(0).says("https://campaign.example.com/enter/");

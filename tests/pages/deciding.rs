@@ -39,7 +39,7 @@ fn rows_in_doubt_are_decided_about_under_the_name_of_who_decides() {
     assert_eq!((&change["by"], &change["why"]), (&"Olha".into(), &"all of them called back".into()));
     let history = olha.page("/runs/sale@1/rows/3").one("main").words();
     assert!(history.contains("Marked as sent by Olha"), "{history}");
-    assert!(olha.page("/").one("main").words().contains("Olha mark as sent: rows of sale@1"));
+    assert!(olha.page("/").one("main").words().contains("Olha mark rows as sent in sale@1"));
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn its_numbers_are_those_of_status_and_of_the_results_and_every_row_has_its_plac
     assert_eq!((&money["budget"], &money["currency"]), (&json!(100), &json!("UAH")));
     let page = told.html.one("main").words();
     for said in
-        ["Finished", "20 of 20 messages are processed", "Europe/Kyiv", "15.20\u{a0}UAH", "Viber → SMS", "UNDELIVERABLE"]
+        ["Finished", "20 of 20 messages processed", "Europe/Kyiv", "15.20\u{a0}UAH", "Viber → SMS", "UNDELIVERABLE"]
     {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(page.contains(&said), "{said}: {page}");
@@ -191,7 +191,7 @@ fn a_run_that_is_being_sent_is_told_as_it_stands_and_rows_in_doubt_with_what_set
         (&live.data["state"], &live.data["counts"]),
         (&json!("sending"), &json!({ "planned": 4, "sending": 5, "accepted": 1 }))
     );
-    assert!(live.html.one("main").words().contains("Sending. 1 of 10 messages are processed"));
+    assert!(live.html.one("main").words().contains("Sending. 1 of 10 messages processed"));
     run.kill();
     let broken = report(&hooked.sale, &["--lang", "en"]);
     assert_eq!(broken.data["counts"], json!({ "planned": 4, "in_doubt": 5, "accepted": 1 }));

@@ -191,7 +191,7 @@ fn recipients_of_a_purged_run_stay_cancelled_in_its_edition() {
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("3 rows cancelled");
     assert_eq!(told(&later.purge(&sale).exits(0)).0, ["sale@1"]);
     assert_eq!(sale.run(&["--json"]).exits(0).json()["counts"], json!({ "skipped": 4 }));
-    sale.campaign(&["check", "sale.yaml"]).exits(0).says("! sale.yaml would send no messages to 4 recipients");
+    sale.campaign(&["check", "sale.yaml"]).exits(0).says("! sale.yaml has no messages to send: 0 of 4 recipients");
     sale.run(&["--again", "4"]).exits(0).says("4 accepted");
     assert_eq!(gateway.phones().len(), 5);
 }

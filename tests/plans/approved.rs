@@ -37,7 +37,7 @@ fn uses(sale: &Folder) -> i64 {
 fn an_approval_is_typed_at_a_terminal_and_nowhere_else() {
     let sale = live();
     let digest = plan(&sale, &[]);
-    sale.campaign(&["approve", &digest]).exits(2).says("the reviewer must type the approval at a terminal");
+    sale.campaign(&["approve", &digest]).exits(2).says("the reviewer must confirm the approval at a terminal");
     sale.campaign(&["approve", &digest, "--yes"]).exits(2).says("--yes");
     let asked = Terminal::start(sale.command(&["approve", &digest]));
     asked.shows("Type yes").types("3");

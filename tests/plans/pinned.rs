@@ -80,7 +80,7 @@ fn whatever_changed_since_the_plan_refuses_it_and_is_named() {
     ];
     for (file, old, new, named) in changes {
         sale.replace(file, old, new);
-        let refused = sale.run(&["--plan", &digest]).exits(2).says("this differs from the plan");
+        let refused = sale.run(&["--plan", &digest]).exits(2).says("this run differs from the plan");
         refused.says(&format!(": {named} changed"));
         sale.replace(file, new, old);
     }
@@ -121,7 +121,7 @@ fn fewer_people_than_planned_pass_and_one_more_is_refused() {
     sale.campaign(&["suppress", "add", &number]).exits(0);
     let four = plan(&sale, &[]);
     sale.campaign(&["suppress", "remove", "--yes", &number]).exits(0);
-    sale.run(&["--plan", &four]).exits(2).says("has 4 recipients, but this would send to 5");
+    sale.run(&["--plan", &four]).exits(2).says("has 4 recipients, but this run would send to 5");
     assert!(gateway.requests().is_empty());
     let five = plan(&sale, &[]);
     assert_eq!(five, four, "who opted out is not of the plan");

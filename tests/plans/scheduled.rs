@@ -86,7 +86,7 @@ fn a_standing_approval_is_for_what_is_armed_and_for_so_many_people() {
     let digest = daily.waits();
     let stand = |up_to: &str| {
         let options = ["approve", &digest, "--key", "olha.key", "--standing", "90d", "--up-to", up_to];
-        daily.sale.campaign(&options).exits(0).says("all occurrences of sale are approved by Olha until");
+        daily.sale.campaign(&options).exits(0).says("Olha approved all scheduled runs of sale until");
     };
     stand("2");
     stand("3");
@@ -105,7 +105,7 @@ fn a_standing_approval_is_for_what_is_armed_and_for_so_many_people() {
 fn damaged_plan_or_approval_sends_nothing_and_the_server_goes_on() {
     for (case, damage, named) in [
         ("a plan", "UPDATE plans SET record = record || ' '", "the plan "),
-        ("an approval", "UPDATE approvals SET up_to = up_to + 1000", "an approval of "),
+        ("an approval", "UPDATE approvals SET up_to = up_to + 1000", "an approval of plan "),
     ] {
         let _case = telling(case);
         let daily = Guarded::arm();

@@ -168,7 +168,7 @@ fn weaker_approval_of_an_account_needs_a_person_at_a_terminal() {
         for command in [&["plan", "sale.yaml"][..], &["test", "sale.yaml", "--to", "+380501234567", "--yes"]] {
             through(command).exits(2).says("needs an approval for more than 2 recipients by Olha");
         }
-        through(&["gateway", "trust", "local"]).exits(2).says("accept the change in a terminal");
+        through(&["gateway", "trust", "local"]).exits(2).says("accept the change at a terminal");
         through(&["gateway", "trust", "local", "--yes"]).exits(2);
         through(&["run", "sale.yaml", "--offline", "--yes"]).exits(2);
     }

@@ -293,7 +293,7 @@ fn retry_sends_nothing_that_the_gateway_does_not_confirm() {
     let (hooked, server) = failed(&reporting, 2);
     reporting.reports(None);
     retry(&hooked.sale, &[]).exits(5).says("--i-accept-duplicates 2");
-    retry(&hooked.sale, &["--i-accept-duplicates", "1"]).exits(2).says("duplicates were accepted for 1");
+    retry(&hooked.sale, &["--i-accept-duplicates", "1"]).exits(2).says("you accepted duplicates for 1");
     assert_eq!(reporting.gateway.phones().len(), 2);
     retry(&hooked.sale, &["--i-accept-duplicates", "2"]).exits(0);
     assert_eq!(reporting.gateway.phones().len(), 4);

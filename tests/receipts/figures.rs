@@ -101,7 +101,7 @@ fn delivery_time_is_that_of_the_reading_only_if_no_delivery_is_told() {
     assert!(delivery["p95_seconds"].as_f64().is_some_and(|seconds| seconds > 3_995.0), "{told}");
     assert_eq!(results.column("delivered_at_is"), ["exact", "at_latest"]);
     let status = hooked.sale.campaign(&["status", "sale"]).exits(0);
-    status.says("sms: 2 delivered (2 read) · half delivered within ").says("(upper bound for 1)");
+    status.says("sms: 2 delivered (2 read) · half delivered within ").says("(an upper bound for 1 message)");
     drop(server);
 }
 
@@ -142,7 +142,7 @@ fn reading_counts_for_the_channel_that_reported_it() {
     assert_eq!((results.column("delivered_by"), results.column("read_by")), (vec!["sms", "sms"], vec!["viber", ""]));
     let status = hooked.sale.campaign(&["status", "sale"]).exits(0);
     let status = status.says("2 rows: 2 delivered (1 read, 1 only in part)").says("sms: 2 delivered (1 only in part)");
-    status.says("viber: 1 read, delivered by another channel first");
+    status.says("viber: 1 read, but delivered by another channel first");
     drop(server);
 }
 

@@ -27,13 +27,13 @@ fn a_run_is_followed_from_its_sending_to_the_end_of_its_last_message() {
     let watched = watch(&hooked.sale, &["--json"]);
     until("the sending is told", || objects(&watched.stdout()).iter().any(|told| told["state"] == "sending"));
     let drawn = Terminal::start(hooked.sale.command(&["status", "--watch"]));
-    drawn.shows("1 sending").shows("sent in each 1 s: █");
+    drawn.shows("1 sending").shows("sent per 1 s: █");
     gateway.release();
     run.finish().exits(0);
     drawn.shows("30 accepted by the gateway");
     let shown = drawn.shown();
     let last = &shown[shown.rfind("30 accepted").expect("its end")..];
-    assert!(!last.contains("sent in each"), "nothing is sent any more: {last}");
+    assert!(!last.contains("sent per"), "nothing is sent any more: {last}");
     until("the end of the sending is told", || {
         objects(&watched.stdout()).last().is_some_and(|told| told["counts"] == json!({ "accepted": 30 }))
     });

@@ -40,7 +40,7 @@ fn a_backup_that_is_made_while_a_run_sends_is_whole_and_disturbs_nobody() {
     let made = sale.campaign(&[&BACKUP[..], &["--json"]].concat()).exits(0).json();
     assert_eq!((&made["runs"], &made["rows"], &made["without_copies"]), (&json!(1), &json!(20), &json!(0)));
     check(&sale, "saved").exits(0).says("is sound: 1 run with 20 rows");
-    sale.campaign(&BACKUP).exits(74).says("it is not empty");
+    sale.campaign(&BACKUP).exits(74).says("the folder is not empty");
     gateway.release();
     run.finish().exits(0);
     let left = std::fs::read_dir(sale.path("")).expect("a folder").map(|entry| entry.expect("an entry").file_name());

@@ -95,7 +95,7 @@ fn whatever_is_not_as_it_was_written_is_named_with_its_run() {
                     sale.campaign(&["suppress", "add", &format!("+{}", phone(4))]).exits(0);
                     change_ledger(sale, "UPDATE opt_outs SET phone = phone + 1");
                 },
-                "a record of the suppression list is corrupt",
+                "an entry in the suppression list is corrupt",
                 None,
             ),
         ),
@@ -124,13 +124,13 @@ const RECORDS: [(&str, &str); 6] = [
     (
         "INSERT INTO occurrences (schedule, nominal, zone, at, run, reason, sum)
          VALUES ('daily', '2026-01-01 10:00', 'UTC', 0, NULL, 'missed', 1)",
-        "the record of the occurrence of daily at 2026-01-01 10:00 is corrupt",
+        "the record of schedule daily for 2026-01-01 10:00 is corrupt",
     ),
     ("INSERT INTO plans (digest, record, at, sum) VALUES ('ab01', '{}', 0, 1)", "the plan ab01 is corrupt"),
     (
         "INSERT INTO approvals (token, digest, approved_by, up_to, at, until, standing, sum)
          VALUES ('t', 'cd02', 'Olha', 1, 0, 1, 1 = 0, 1)",
-        "an approval of cd02 is corrupt",
+        "an approval of plan cd02 is corrupt",
     ),
     (
         "INSERT INTO notifications (at, occasion, way, notice, next_at) VALUES (0, '\"stopped\"', 'torn', '{}', 0)",
@@ -166,7 +166,7 @@ fn ledger_check_reads_records_that_known_counts_skip() {
         ),
         (
             "INSERT INTO receipts (key, receipts, sum) SELECT run * 4294967296, rows, 1 FROM envelopes WHERE envelope = 1",
-            "the receipts of rows from 0",
+            "the receipts for rows starting at 0",
         ),
     ] {
         let _case = telling(damage);

@@ -245,7 +245,7 @@ fn a_process_that_is_suspended_inside_a_commit_is_in_the_way_of_nobody_who_looks
     run.signal("STOP");
     let soon = std::time::Duration::from_secs(20);
     let look = |arguments: &[&str]| Process::start(sale.command(arguments)).finish_within(soon);
-    look(&["status", "sale"]).exits(6).says("to stop it: ");
+    look(&["status", "sale"]).exits(6).says("to stop the run: ");
     look(&["results", "sale", "--out", "-"]).exits(0).says("accepted");
     look(&["show", "sale", "--row", "2"]).exits(0);
     look(&["check", "sale.yaml"]).exits(0);

@@ -76,7 +76,7 @@ fn a_ledger_that_was_deleted_is_missed_by_whoever_looks_and_not_taken_for_nothin
     sale.run(&[]).exits(0);
     remove_ledger(&sale.path("state"));
     for look in [&["status"][..], &["check", "sale.yaml"], &["run", "sale.yaml", "--dry-run"], &["results", "sale"]] {
-        sale.campaign(look).exits(74).says("it was deleted").says("ledger.mark");
+        sale.campaign(look).exits(74).says("the ledger was deleted").says("ledger.mark");
     }
 }
 
@@ -116,7 +116,7 @@ fn a_ledger_that_is_lost_for_good_is_begun_anew_when_a_person_says_so_and_that_i
     sale.run(&["--limit", "1"]).exits(0);
     remove_ledger(&sale.path("state"));
     sale.run(&[]).exits(74).says("--new-ledger");
-    sale.run(&["--limit", "2", "--new-ledger"]).exits(0).says("it was deleted");
+    sale.run(&["--limit", "2", "--new-ledger"]).exits(0).says("the ledger was deleted");
     sale.run(&[]).exits(0);
     assert_eq!(witness.arrived(), 1 + PEOPLE, "the user was told who would get it again");
     // What the old ledger knew is still there.

@@ -67,7 +67,7 @@ fn what_changed_since_it_was_armed_says_so_and_is_armed_anew() {
     ] {
         sale.replace(file, old, new);
         assert_eq!(state(), "changed", "{file}");
-        sale.campaign(&["schedule", "list"]).exits(0).says("activate it again");
+        sale.campaign(&["schedule", "list"]).exits(0).says("activate the schedule again");
         arm().says("is active again");
         assert_eq!(state(), "armed", "{file}");
     }
@@ -139,7 +139,7 @@ fn a_date_that_was_slept_through_is_told_and_left_out_and_the_next_is_waited_for
     shows("2030-01-11T03:30:00Z");
     until("it wakes", || run.stderr().contains("due Fri 11 Jan 2030, 21:30 (UTC)"));
     assert!(
-        run.stderr().contains("Thu 10 Jan 2030, 21:30 (UTC) was missed by 6 h 0 min; nothing is sent for it"),
+        run.stderr().contains("the run for Thu 10 Jan 2030, 21:30 (UTC) was missed by 6 h 0 min and is not sent"),
         "{}",
         run.stderr()
     );

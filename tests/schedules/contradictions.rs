@@ -69,7 +69,7 @@ fn run_that_can_never_send_is_refused() {
     let draft = campaign().through(&gateway).top("timezone: Europe/Kyiv").delivery(&window).delivery(&until);
     let sale = draft.write();
     for command in ["check", "plan", "run"] {
-        sale.campaign(&[command, "sale.yaml"]).exits(2).says("no message can be sent").says("sale.yaml:");
+        sale.campaign(&[command, "sale.yaml"]).exits(2).says("no messages can be sent").says("sale.yaml:");
     }
     sale.campaign(&["status"]).exits(0).says("no runs");
     assert!(gateway.sends().is_empty());
@@ -101,8 +101,8 @@ fn dates_that_are_skipped_or_late_are_warnings() {
         ("every: day 10:00", vec![until.as_str()], "skipped-occurrences", "no messages are sent from"),
         ("every: day 10:00", vec![weekdays, "until: 12h"], "skipped-occurrences", "no messages are sent on S"),
         ("cron: 0 10 * * *", vec![weekdays, "until: 12h"], "skipped-occurrences", "more dates; on the first date"),
-        ("every: day 10:00", vec!["per_day: 1"], "skipped-occurrences", "is still being sent, until about"),
-        ("cron: 0 * * * *", vec!["rate: 1/h"], "skipped-occurrences", "is still being sent, until about"),
+        ("every: day 10:00", vec!["per_day: 1"], "skipped-occurrences", "is still sending, until about"),
+        ("cron: 0 * * * *", vec!["rate: 1/h"], "skipped-occurrences", "is still sending, until about"),
         (&at, vec![&until], "skipped-occurrences", "arrives as late as"),
         (
             "every: day 21:00",

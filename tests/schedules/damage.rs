@@ -64,7 +64,7 @@ const DAMAGES: [(&str, &str, &str); 3] = [
         "an occurrence",
         "INSERT INTO occurrences (schedule, nominal, zone, at, run, reason, sum)
          SELECT name, '2026-01-01 10:00', 'UTC', since + 1, NULL, 'missed', 1 FROM schedules WHERE name = 'sale'",
-        "the occurrence of sale at 2026-01-01 10:00",
+        "the record of schedule sale for 2026-01-01 10:00",
     ),
     ("a run", "UPDATE runs SET edition = 'damaged' WHERE campaign = 'sale'", "the run sale@1"),
 ];

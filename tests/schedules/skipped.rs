@@ -141,7 +141,7 @@ fn file_that_became_wrong_is_listed_with_its_problem() {
     assert_eq!(listed["state"], "changed");
     assert!(findings.iter().any(|finding| finding["rule"] == "unknown-key" && finding["line"].is_u64()), "{listed}");
     let shown = daily.list(-HOUR, &[]);
-    assert!(shown.contains("its file now has errors") && shown.contains("sale.yaml:"), "{shown}");
+    assert!(shown.contains("file now has errors") && shown.contains("sale.yaml:"), "{shown}");
     let server = daily.serve(-HOUR);
     until("it is in the log", || server.stderr().contains("[unknown-key]"));
     server.end("TERM").exits(0);

@@ -173,5 +173,7 @@ fn whom_a_profile_names_is_told_of_every_campaign_through_it_besides_whom_the_ca
     sale.run(&["--gateway", "sandbox"]).exits(0);
     assert_eq!((receiver.requests().len(), other.requests().len()), (1, 2), "and nobody of a rehearsal");
     sale.replace("gateways.yaml", "local: true", "local: true, body: \"{{ nobody }}\"");
-    sale.campaign(&["check", "sale.yaml"]).exits(2).says("`policy.notify` in the profile `local` cannot be filled in");
+    sale.campaign(&["check", "sale.yaml"])
+        .exits(2)
+        .says("the `policy.notify` template in the profile `local` cannot be filled in");
 }

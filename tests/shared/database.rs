@@ -83,7 +83,7 @@ fn a_database_that_comes_back_as_it_was_before_sends_nothing_until_somebody_says
     // Nothing that is written there brings it up to the mark.
     elsewhere(&sale, &["suppress", "add", "+380501999999"]).exits(0);
     sale.run(&[]).exits(74);
-    sale.run(&["--new-ledger"]).says("is accepted as the current one");
+    sale.run(&["--new-ledger"]).says("you accepted this ledger as the current one");
     assert_eq!(gateway.phones().len(), 35, "who has a message that it does not know of is for the person who says so");
 }
 
@@ -117,7 +117,7 @@ fn a_machine_that_saw_no_more_than_the_replica_that_takes_over_sends_nothing_unt
     elsewhere(&sale, &["status", "sale"]).exits(74);
     sale.campaign(&["run", "sale.yaml", "--state-dir", "a-new-machine"]).exits(74).says("its server was replaced");
     assert_eq!(gateway.phones().len(), 10);
-    sale.run(&["--new-ledger"]).says("is accepted as the current one");
+    sale.run(&["--new-ledger"]).says("you accepted this ledger as the current one");
     sale.campaign(&["run", "sale.yaml", "--state-dir", "a-new-machine"]).exits(0);
 }
 

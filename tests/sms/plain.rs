@@ -83,7 +83,7 @@ fn it_is_frozen_with_the_run() {
     let sale = draft(", plain: latin").write();
     sale.run(&["--limit", "1"]).exits(0);
     draft("").rewrite(&sale);
-    sale.run(&[]).exits(2).says("the channels or their texts");
+    sale.run(&[]).exits(2).says("the channels or their messages");
     draft(", plain: latin").rewrite(&sale);
     sale.run(&[]).exits(0);
     assert_eq!(texts(&gateway), ["Pryvit, Yurii Shcherbak", "Pryvit, Zoe"]);

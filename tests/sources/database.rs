@@ -30,9 +30,9 @@ fn is_refused_early(sale: &Folder, address: &str, words: &str) {
 fn sqlite_value_that_fills_the_memory_is_refused_early() {
     let _files = crate::support::in_files();
     for (value, words) in [
-        ("cast(zeroblob(150000000) as text)", "a value of the column `name` has more than 64 KiB"),
-        ("zeroblob(150000000)", "a value of the column `name` has more than 64 KiB"),
-        ("cast(zeroblob(70000) as text)", "a value of the column `name` has more than 64 KiB"),
+        ("cast(zeroblob(150000000) as text)", "a value in the column `name` is larger than 64 KiB"),
+        ("zeroblob(150000000)", "a value in the column `name` is larger than 64 KiB"),
+        ("cast(zeroblob(70000) as text)", "a value in the column `name` is larger than 64 KiB"),
     ] {
         let _case = telling(format!("case: {value}"));
         let sale = fetched(campaign(), QUERY);
@@ -45,7 +45,7 @@ fn sqlite_value_that_fills_the_memory_is_refused_early() {
         &format!("sql: \"select phone, name, {} from people\"\nfrom: {{ env: CRM_URL }}", wide.join(", ")),
     );
     let address = sqlite_with(&sale, "update people set name = printf('%.60000c', 'x') where phone = 380501000002");
-    is_refused_early(&sale, &address, "a row has more than 1 MiB");
+    is_refused_early(&sale, &address, "a row is larger than 1 MiB");
 }
 
 /// A file with a table of people; the numbers are numbers there, and one thing is nothing.
@@ -90,7 +90,7 @@ fn the_answer_of_a_query_is_the_list_and_its_values_are_text() {
 fn a_query_can_only_read_and_is_one() {
     let gateway = Gateway::accepting();
     for (sql, words) in [
-        ("select phone from people; delete from people", "more than one query"),
+        ("select phone from people; delete from people", "more than one statement"),
         ("delete from people returning phone", "readonly"),
         ("select phone, photo from people", "`photo` contains bytes"),
         ("select phone from nobody", "no such table"),
@@ -110,8 +110,8 @@ fn a_query_can_only_read_and_is_one() {
 fn an_address_is_a_secret_and_one_that_is_none_is_told_without_it() {
     for (address, words) in [
         ("s3cret", "does not contain a database address"),
-        ("postgres://me:s3cret@127.0.0.1:1/crm", "no connection"),
-        ("mysql://me:s3cret@127.0.0.1:1/crm", "no connection"),
+        ("postgres://me:s3cret@127.0.0.1:1/crm", "cannot connect"),
+        ("mysql://me:s3cret@127.0.0.1:1/crm", "cannot connect"),
         ("postgres://me:s3cret@127.0.0.1:port/crm", "does not contain a database address"),
         ("sqlite:///no/such/s3cret.db", "database"),
     ] {
@@ -205,8 +205,8 @@ fn a_postgresql_server_answers_in_its_own_words() {
     }
     #[cfg(target_os = "linux")]
     for (name, words) in [
-        ("repeat('x', 200000000)", "a row has more than 1 MiB"),
-        ("repeat('x', 70000)", "the column `name` has more than 64 KiB"),
+        ("repeat('x', 200000000)", "a row is larger than 1 MiB"),
+        ("repeat('x', 70000)", "the column `name` is larger than 64 KiB"),
     ] {
         let _files = crate::support::in_files();
         let sql = format!(

@@ -82,7 +82,7 @@ fn what_is_no_whole_list_is_told_and_not_sent_to() {
         let told = run(&at(&Web::answering(answer).address, &gateway)).exits(2).says(words).says("sale.yaml:4");
         assert!(!format!("{}{}", told.stdout, told.stderr).contains("s3cret"), "{}", told.told());
     }
-    run(&at(&nobody(), &gateway)).exits(2).says("no connection");
+    run(&at(&nobody(), &gateway)).exits(2).says("cannot connect");
     assert_eq!(gateway.phones(), Vec::<u64>::new());
 }
 

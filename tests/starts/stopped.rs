@@ -22,7 +22,11 @@ fn cancelled_recipients_are_skipped_in_the_same_edition() {
         assert_eq!((&told["sent"], &told["counts"]), (&json!(0), &json!({ "skipped": 10 })), "{told}");
         assert_eq!(told["why"], "no recipients are left to send to");
         let notes = told["notes"].to_string();
-        assert!(notes.contains("7 skipped: cancelled earlier") && notes.contains("recipients of sale@1"), "{told}");
+        assert!(
+            notes.contains("7 skipped: cancelled earlier")
+                && notes.contains("recipients cancelled in sale@1 are skipped"),
+            "{told}"
+        );
         assert!(notes.contains("--again 10"), "{told}");
         for look in [&["check", "sale.yaml"][..], &["plan", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
             let counts = sale.campaign(&[look, &["--json"]].concat()).exits(0).json()["counts"].clone();
@@ -73,7 +77,7 @@ fn rows_that_were_rejected_before_the_stop_are_not_cancelled() {
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(3).says("6 rows cancelled");
     let refused =
         sale.campaign(&["retry", "sale", "--yes"]).exits(2).says("sale@1 was cancelled and cannot send again");
-    refused.says("help: to send its rejected and unsent rows: `campaign run sale.yaml --gateway local`");
+    refused.says("help: to retry rejected and unsent rows of the run: `campaign run sale.yaml --gateway local`");
     sale.run(&[]).exits(0).says("2 accepted").says("8 skipped");
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 3, 4].map(phone));
 }
@@ -118,9 +122,9 @@ fn run_to_be_stopped_is_shown_and_yes_has_to_be_typed() {
     }
     let refused = sale.campaign(&["stop", "sale", "--for-good"]).exits(2);
     refused
-        .says("cancelling 7 rows of sale@1 needs confirmation")
+        .says("cancelling 7 rows in sale@1 needs confirmation")
         .says("nothing was changed")
-        .says("help: run it at a terminal to see what changes, or add `--yes`");
+        .says("help: run the command at a terminal to see what changes, or add `--yes`");
     let refused = sale.campaign(&["stop", "sale", "--for-good", "--json"]).exits(2).json();
     assert!(refused["error"].is_string() && refused["help"].is_string(), "{refused}");
     sale.campaign(&["stop", "sale", "--yes"]).exits(2);
@@ -138,7 +142,7 @@ fn stop_names_the_schedule_that_stays_active() {
     let sale = campaign().to(4).top("timezone: Europe/Kyiv").top(schedule).through(&gateway).write();
     sale.run(&["--now", "--limit", "1"]).exits(0);
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    let told = "The schedule `sale` remains active and sends on its next date.";
+    let told = "The schedule `sale` remains active and sends at its next time.";
     let remove = "To remove it: campaign schedule remove sale";
     let asked = Terminal::start_on(200, sale.command(&["stop", "sale", "--for-good"]));
     asked.shows(told).shows(remove).shows("or press Enter").types("");

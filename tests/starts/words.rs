@@ -91,12 +91,12 @@ fn a_file_that_begins_with_a_dash_is_suggested_as_a_file() {
 fn results_under_the_name_of_a_workbook_that_is_not_written_here_are_refused() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("results: r.ods").through(&gateway).write();
-    sale.run(&[]).exits(2).says("name an `.xlsx` or a `.csv`");
-    sale.campaign(&["check", "sale.yaml"]).exits(2).says("name an `.xlsx` or a `.csv`");
+    sale.run(&[]).exits(2).says("use `.xlsx` or `.csv`");
+    sale.campaign(&["check", "sale.yaml"]).exits(2).says("use `.xlsx` or `.csv`");
     assert!(gateway.requests().is_empty() && !sale.path("r.ods").exists());
     sale.replace("sale.yaml", "results: r.ods\n", "");
     sale.run(&[]).exits(0);
-    sale.campaign(&["results", "sale", "--out", "r.ods"]).exits(2).says("name an `.xlsx` or a `.csv`");
+    sale.campaign(&["results", "sale", "--out", "r.ods"]).exits(2).says("use `.xlsx` or `.csv`");
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl Foreign {
     pub(super) fn help(self) -> Option<&'static str> {
         match self.1 {
             Advice::SaveAs => None,
-            Advice::Unpack => Some("unpack it, and use the list that it contains"),
+            Advice::Unpack => Some("unpack the file, and use the list inside"),
             Advice::Other => Some("use a CSV file or a workbook"),
         }
     }

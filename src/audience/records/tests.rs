@@ -129,12 +129,12 @@ fn what_is_too_large_is_refused() {
     assert_eq!((finding.rule.id, finding.place.unwrap().line()), ("recipients-unclosed-quote", 3));
     for (text, end) in [("3,c\n", "\"\n"), ("3,c\n", "\" \r\n"), ("3,\"\"c\"\"\n", "\"\"\""), ("3\n", "\"")] {
         let closed = format!("phone,name\n1,a\n2,\"b\n{}{end}", text.repeat((3 << 19) / text.len()));
-        assert_eq!(refusal(&closed).message, "the row in line 3 has more than 1 MiB", "{end:?}");
+        assert_eq!(refusal(&closed).message, "the row in line 3 is larger than 1 MiB", "{end:?}");
     }
     let reopened = format!("phone,name\n1,a\n2,\"b\n{}4,\"d\"\n", "3,c\n".repeat(1 << 19));
     assert_eq!(refusal(&reopened).rule.id, "recipients-unclosed-quote");
     let endless = format!("phone,name\n1,a\n2,{}", "b,".repeat(1 << 20));
-    assert_eq!(refusal(&endless).message, "the row in line 3 has more than 1 MiB");
+    assert_eq!(refusal(&endless).message, "the row in line 3 is larger than 1 MiB");
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn convert<S: Read + Seek>(input: &mut S, file: &Path, wanted: Option<&str>) -> 
     if archive.has("[Content_Types].xml") || archive.names().any(|name| name.starts_with("xl/")) {
         return xlsx::read(&mut archive, wanted);
     }
-    Err(trouble::foreign(file, "an archive (ZIP)", Some("unpack it, and use the list that it contains")).into())
+    Err(trouble::foreign(file, "an archive (ZIP)", Some("unpack the file, and use the list inside")).into())
 }
 
 /// The chosen sheet, with the notes about it.

@@ -116,7 +116,7 @@ fn relations<S: Read + Seek>(
                 target: value(element, "Target").unwrap_or_default(),
             };
             let entry = 2 * size_of::<(String, Relation)>();
-            budget.take(id.len() + relation.kind.len() + relation.target.len() + entry, "its lists of parts")?;
+            budget.take(id.len() + relation.kind.len() + relation.target.len() + entry, "its part lists")?;
             relations.insert(id, relation);
         }
         Ok(())

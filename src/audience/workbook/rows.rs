@@ -59,7 +59,7 @@ impl<'f> Rows<'f> {
             return Ok(());
         }
         if row > LAST.0 || column > LAST.1 {
-            return Err(Refusal::Damaged("a cell is outside all sheets".to_owned()));
+            return Err(Refusal::Damaged("a cell is outside the sheet".to_owned()));
         }
         if row != self.row {
             if row < self.row {

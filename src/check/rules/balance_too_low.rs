@@ -7,7 +7,7 @@ use crate::gateway::Balance;
 pub(super) static RULE: Rule = Rule::error(
     "balance-too-low",
     RuleText {
-        cause: "The balance might not cover the messages. The run would stop before all messages are sent.",
+        cause: "The account balance might be too low. If it runs out, the run stops before all messages are sent.",
         example: &["the balance is 120.00 UAH, and the messages can cost up to 200.00 UAH"],
         fix: "top up the account, or send to fewer recipients with `run --limit N`",
     },
@@ -22,6 +22,6 @@ pub(in crate::check) fn judge(balance: &Balance, cost: Amount) -> Option<Finding
     let missing = cost.minus(*amount);
     let shown = |amount: Amount| format!("{amount} {currency}").trim_end().to_owned();
     let (amount, cost, missing) = (shown(*amount), shown(cost), shown(missing));
-    let message = format!("the balance is {amount}, but the messages can cost up to {cost}: {missing} missing");
+    let message = format!("the balance is {amount}, but the messages can cost up to {cost}, which is {missing} more");
     Some(Finding::new(&RULE, message).help("top up the account, or send to fewer recipients with `run --limit N`"))
 }

@@ -10,7 +10,7 @@ use crate::message::{TextProblem, problem_at, said};
 pub(super) static RULE: Rule = Rule::warning(
     "broken-link",
     RuleText {
-        cause: "A link starts with a typo. It would not open.",
+        cause: "A link starts with a typo. Recipients cannot open it.",
         example: &["message: \"Sale: htps://shop.example\""],
         fix: "write `https://` followed by the address, without a space",
     },

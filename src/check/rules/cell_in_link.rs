@@ -5,8 +5,8 @@ use crate::finding::{Finding, Rule, RuleText};
 pub(super) static RULE: Rule = Rule::warning(
     "cell-in-link",
     RuleText {
-        cause: "A cell breaks the link that contains it. A link ends at a space, and `&` or `#` starts another part \
-                of it.",
+        cause: "A cell breaks the link that contains it. A link ends at the first space, and `&` or `#` starts another \
+            part of the link.",
         example: &[
             "message: \"https://shop.example/?c={{ code }}\"",
             "list.csv: phone,code",
@@ -24,7 +24,8 @@ pub(super) fn in_rows(name: &str, example: &str, rows: &str) -> Finding {
     };
     let message = format!("`{example}` in the column `{name}` breaks a link in {rows}: {end}");
     let help = format!(
-        "add a column with URL-encoded values to the list, such as `{}`, and use it in the link instead of `{name}`",
+        "add a column with URL-encoded values (for example `{}`) to the list, and use that column in the link instead \
+            of `{name}`",
         encoded(example)
     );
     Finding::new(&RULE, message).help(help)

@@ -32,11 +32,11 @@ pub(super) fn judge(text: &Text, is_column: impl Fn(&str) -> bool) -> Vec<TextPr
         let name = &question.name;
         let (message, help) = match question.asked {
             Asked::IsBool(word) => (
-                format!("`{name}` is never `{word}`: a cell is text"),
+                format!("`{name}` is never `{word}`, because cells are always text"),
                 format!("write `{name} == '{word}'`, using the exact text from the list"),
             ),
             Asked::IsNumber(written) => {
-                (format!("`{name}` is never a number: a cell is text"), remedy_of_number(name, &written))
+                (format!("`{name}` is never a number, because cells are always text"), remedy_of_number(name, &written))
             }
             Asked::Whether | Asked::IsText(_) => return None,
         };
@@ -92,13 +92,13 @@ pub(super) fn taken_for_true(name: &str, example: &str, rows: &str) -> Finding {
     let message =
         format!("`{{% if {name} %}}` is true in {rows}, where the cell is `{example}`: any text counts as true");
     let yes = MEANT.iter().find(|(no, _)| no.eq_ignore_ascii_case(example.trim())).map_or("…", |(_, yes)| yes);
-    let help = format!("write `{{% if {name} == '{yes}' %}}`, using the word for yes from the list");
+    let help = format!("write `{{% if {name} == '{yes}' %}}`, with the word that the list uses for “yes”");
     Finding::new(&RULE, message).help(help)
 }
 
 /// What rows say of a comparison that none of them passes.
 pub(super) fn nearly(name: &str, asked: &str, example: &str, rows: &str) -> Finding {
-    let message = format!("no row has `{asked}` in `{name}`, but there is `{example}` in {rows}");
+    let message = format!("no row has `{asked}` in the column `{name}`; the value is `{example}` in {rows}");
     let help = format!("write the value as in the list, `{{% if {name} == '{example}' %}}`, or correct the list");
     Finding::new(&RULE, message).help(help)
 }

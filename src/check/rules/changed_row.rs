@@ -8,9 +8,9 @@ use crate::ledger::State;
 pub(super) static RULE: Rule = Rule::warning(
     "changed-row",
     RuleText {
-        cause: "A row might already have a message. With `duplicates: allow`, rows are identified by phone number and \
-                message text.",
-        example: &["recipients: { file: list.csv, duplicates: allow }     # and a sent row was edited"],
+        cause: "A changed row might already have a message. With `duplicates: allow`, rows are identified by phone \
+                number and message text.",
+        example: &["recipients: { file: list.csv, duplicates: allow }     # and a row was edited after the run"],
         fix: "restore the original row in the list, or send the changed row in a new `edition`",
     },
 );
@@ -21,12 +21,10 @@ pub fn changed_rows(survey: &Survey) -> Option<Finding> {
     let mut sets = survey.left_out.sets();
     let (.., rows) = sets.find(|(state, reason, _)| *state == State::Skipped && *reason == MIGHT_BE_SENT)?;
     let (what, number) = match rows.len() {
-        1 => ("is skipped", "its number already has"),
-        _ => ("are skipped", "their numbers already have"),
+        1 => ("is skipped", "its number already got a message"),
+        _ => ("are skipped", "their numbers already got messages"),
     };
-    let message = format!(
-        "{} {what}: {number} a message in this edition, and the row of that message is no longer in the list",
-        first_few(rows)
-    );
+    let message =
+        format!("{} {what}: {number} in this edition, from a row that is no longer in the list", first_few(rows));
     Some(Finding::new(&RULE, message).help("restore the original row, or send the changed row in a new `edition`"))
 }

@@ -25,9 +25,9 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
         None => finding,
     };
     if policy.is_some() && campaign.brief.timezone.is_none() {
-        let message = format!("`policy.window` of the profile `{}` needs the campaign's `timezone`", profile.name);
+        let message = format!("`policy.window` in the profile `{}` needs the campaign's `timezone`", profile.name);
         let finding = Finding::new(&RULE, message);
-        return Some(finding.help("add the campaign's time zone, such as `timezone: Europe/Kyiv`"));
+        return Some(finding.help("add the campaign's time zone, for example `timezone: Europe/Kyiv`"));
     }
     if own.zip(policy).is_some_and(|(own, policy)| own.zone != policy.zone) {
         // It depends on each recipient whether they are open together.
@@ -39,9 +39,9 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     }
     let told: Vec<String> = campaign.windows(Some(profile)).map(|window| format!("`{window}`")).collect();
     let message = match told.as_slice() {
-        [one] => format!("no message can be sent: the window {one} does not open within a year"),
+        [one] => format!("no messages can be sent: the window {one} does not open within a year"),
         all => format!(
-            "no message can be sent: the windows {} are never open at the same time in the next year",
+            "no messages can be sent: the windows {} are never open at the same time in the next year",
             all.join(" and ")
         ),
     };

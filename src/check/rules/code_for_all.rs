@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule::warning(
         cause: "All recipients would get the same code. Telegram and verification calls are for one-time codes \
                 only.",
         example: &["channels: [{ telegram: { message: \"1234\" } }]"],
-        fix: "send each recipient their own code, such as `{{ code }}`, or use another channel",
+        fix: "send each recipient their own code, for example with `{{ code }}`, or use another channel",
     },
 );
 
@@ -22,7 +22,7 @@ pub(super) fn judge(stage: &Stage<Text>) -> Vec<TextProblem> {
     let problem = |(_, text): (_, &Text)| {
         let title = facts.title;
         let message = format!("all recipients get the same {title} message, but {title} is for one-time codes");
-        let help = "insert each recipient's own code, such as `{{ code }}`, or use another channel";
+        let help = "insert each recipient's own code, for example with `{{ code }}`, or use another channel";
         problem_at(text, 0..text.source.len(), &RULE, message, help)
     };
     same.map(problem).collect()

@@ -23,7 +23,7 @@ pub(super) fn judge(stage: &Stage<Text>) -> Vec<TextProblem> {
         let title = stage.channel().facts().title;
         let words = if words.trim().is_empty() { "a space".to_owned() } else { format!("`{}`", words.trim()) };
         let message = format!("{title} cannot send {words}: it accepts only a code of 4 to 8 digits");
-        let help = "write only the code, such as `message: \"{{ code }}\"`, or use `sms` or `viber` for words";
+        let help = "write only the code, for example `message: \"{{ code }}\"`, or use `sms` or `viber` for words";
         Some(problem_at(text, at, &RULE, message, help))
     };
     filled.filter_map(problem).collect()

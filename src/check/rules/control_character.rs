@@ -12,8 +12,8 @@ pub(super) static RULE: Rule = Rule::warning(
         cause: "A message or cell contains a control character. Phones show a box or nothing in its place, and the \
                 SMS gets longer.",
         example: &["message: \"Sale\\x96today\""],
-        fix: "remove the character, or export the list again as UTF-8; it is often a dash or a quote from another \
-              encoding",
+        fix: "remove the character, or export the list again as UTF-8; the character is often a dash or a quote from \
+            another encoding",
     },
 );
 
@@ -26,7 +26,7 @@ pub(super) fn in_text(text: &Text, span: Range<usize>) -> TextProblem {
 /// The cells of a column.
 pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
     let message = format!("the column `{column}` contains a control character in {rows}{}", code(example));
-    Finding::new(&RULE, message).help("export the list again as UTF-8, or remove the character in the list")
+    Finding::new(&RULE, message).help("export the list again as UTF-8, or remove the character from the list")
 }
 
 /// The code point of the first control character, which cannot be displayed.

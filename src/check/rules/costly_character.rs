@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule::warning(
         cause: "A character makes an SMS longer. With characters outside the GSM alphabet, a part has room for 67 \
                 characters instead of 153, and each part is billed.",
         example: &["message: \"It’s your last chance to save 20% on everything, online and in all of our shops.\""],
-        fix: "use another character, let `plain: quotes` or `plain: latin` replace it, or accept the price",
+        fix: "use another character, let `plain: quotes` or `plain: latin` replace it, or accept the extra cost",
     },
 );
 
@@ -57,7 +57,7 @@ pub(super) fn in_message(text: &str) -> Option<Finding> {
     let typed: Option<Vec<&str>> = characters.iter().map(|c| instead(*c)).collect();
     let help = match typed {
         Some(typed) => format!("write {} instead", typed.into_iter().map(quoted).collect::<Vec<_>>().join(" and ")),
-        None => "use another character, or accept the price".to_owned(),
+        None => "use another character, or accept the extra cost".to_owned(),
     };
     Some(Finding::new(&RULE, message).help(help))
 }
@@ -78,9 +78,10 @@ fn help(characters: &[char]) -> String {
             format!("write {} instead, or set `plain: quotes` for the SMS", typed.join(" and "))
         }
         None if characters.iter().all(|c| "[]{}".contains(*c)) => "write `(` and `)` instead".to_owned(),
-        None if characters.iter().all(|c| "^\\~|€\u{c}".contains(*c)) => {
-            "remove it, or accept the extra part: it counts as two characters".to_owned()
-        }
+        None if characters.iter().all(|c| "^\\~|€\u{c}".contains(*c)) => match characters {
+            [_] => "remove this character, which counts as two, or accept the extra cost".to_owned(),
+            _ => "remove these characters, which count as two each, or accept the extra cost".to_owned(),
+        },
         None => "use another character, or set `plain: latin` for the SMS".to_owned(),
     }
 }

@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule::warning(
             "list.csv: phone,code",
             "          380501234567,2031-12-05 00:00:00",
         ],
-        fix: "use a filter, such as `{{ due | date }}` or `{{ sum | money }}`, or export the list in a readable \
+        fix: "use a filter, for example `{{ due | date }}` or `{{ sum | money }}`, or export the list in a readable \
               format",
     },
 );
@@ -57,7 +57,7 @@ fn is_date_at_midnight(cell: &str) -> bool {
 /// Cells of a column that messages show; `name` is its name in texts.
 pub(super) fn in_rows(value: DatabaseValue, name: &str, example: &str, rows: &str) -> Finding {
     let cell = if is_variable(name) { name.to_owned() } else { format!("recipient[{name:?}]") };
-    let message = format!("`{example}` in the column `{name}` is in a database format and would be sent to {rows}");
+    let message = format!("the column `{name}` contains a value in a database format in {rows}: `{example}`");
     let help = match value {
         DatabaseValue::DateAtMidnight => format!(
             "write `{{{{ {cell} | date }}}}` for a date in words, or `{{{{ {cell} | date(format=\"%d.%m.%Y\") }}}}` \

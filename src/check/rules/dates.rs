@@ -36,7 +36,9 @@ pub(super) fn sending(runs: &[ScheduledRun]) -> impl Iterator<Item = (&Occurrenc
 pub(super) fn obstacle(timed: &TimedCampaign<'_>, outlook: &Outlook) -> String {
     match (outlook.opens, outlook.ends) {
         (None, _) => "the window does not open within a year".to_owned(),
-        (Some(_), Some(ends)) if ends <= outlook.begins => format!("`until` is {}", timed.date(ends)),
+        (Some(_), Some(ends)) if ends <= outlook.begins => {
+            format!("`until` is {}, before the run starts", timed.date(ends))
+        }
         (Some(opens), Some(ends)) => {
             let (ends, opens) = (timed.date(ends), timed.date(opens));
             let hours = timed.windows.join(" and ");

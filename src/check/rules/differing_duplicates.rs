@@ -10,7 +10,8 @@ use crate::manifest::Campaign;
 pub(super) static RULE: Rule = Rule::warning(
     "differing-duplicates",
     RuleText {
-        cause: "A skipped row has a different message. By default, only a number's first row gets a message.",
+        cause: "A skipped duplicate has a different message. By default, only the first row with each number gets a \
+            message.",
         example: &[
             "message: \"Lesson for {{ first_name }}\"",
             "list.csv: phone,first_name",

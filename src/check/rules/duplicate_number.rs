@@ -21,8 +21,8 @@ pub(super) static RULE: Rule = Rule::error(
 /// Refuses a list with a repeated number where the campaign says so; `repeated` is the first row that repeats one, and it.
 pub(in crate::check) fn judge(brief: &Brief, repeated: Option<(Row, Phone)>) -> Option<Finding> {
     let (row, phone) = repeated.filter(|_| brief.duplicates == Duplicates::Refuse)?;
-    let message = format!("row {row} has the same number as an earlier row, {} (row 1 is the header)", phone.masked());
-    let help = "remove one of them from the list, or write `duplicates: skip` to use only the first row with each \
+    let message = format!("row {row} has the same number, {}, as an earlier row (row 1 is the header)", phone.masked());
+    let help = "remove one of the rows from the list, or write `duplicates: skip` to use only the first row with each \
                 number";
     Some(Finding::new(&RULE, message).help(help))
 }

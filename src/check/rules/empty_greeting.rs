@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule::warning(
 #[must_use]
 pub(super) fn in_rows(rows: &RoaringBitmap) -> Option<Finding> {
     let rows = Some(rows).filter(|rows| !rows.is_empty())?;
-    let message = format!("the message has a gap, as in `Hello , …`, in {}", first_of(rows));
+    let message = format!("the message has a gap in {}, as in `Hello , …`", first_of(rows));
     let help = "move the comma and the space into the condition: `Hello{% if name %}, {{ name }}{% endif %}!`";
     Some(Finding::new(&RULE, message).help(help))
 }

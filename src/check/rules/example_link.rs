@@ -11,7 +11,8 @@ use super::texts::all_texts;
 pub(super) static RULE: Rule = Rule::warning(
     "example-link",
     RuleText {
-        cause: "A link goes to a domain reserved for examples, so it cannot open. The message that `init` writes has one.",
+        cause: "A link goes to an example domain and cannot open. The campaign that `campaign init` creates \
+            contains such a link.",
         example: &[
             "message: \"Sale: https://shop.example\"",
             "gateways.yaml: production: { base_url: \"https://api.provider.ua\" }",

@@ -72,8 +72,8 @@ fn outside(
     }
     let (channel, last) = (content.stages[first].channel(), content.stages.last()?.channel());
     let message = format!(
-        "`{last}` might be sent after `{channel}` when the window is already closed: the window is open for {}{}, but \
-         the earlier channels are tried for up to {}",
+        "if `{channel}` fails, `{last}` might be sent after the window closes: the window is open for {}{}, but the \
+            channels before it are tried for up to {}",
         span(open),
         if due.is_some() { " from the next scheduled date" } else { "" },
         span(waits)

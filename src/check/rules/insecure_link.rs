@@ -31,15 +31,15 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
     spans.sort_by_key(|span| span.start);
     let problem = |span: std::ops::Range<usize>| {
         let message = format!("the link `{}` does not start with `https://`", &text.source[span.clone()]);
-        problem_at(text, span, &RULE, message, "write it with `https://`, and check that it opens")
+        problem_at(text, span, &RULE, message, "write the link with `https://`, and check that it opens")
     };
     spans.into_iter().map(problem).collect()
 }
 
 /// The links of cells that stand in messages.
 pub(super) fn in_rows(column: &str, rows: &str) -> Finding {
-    let message = format!("links in the column `{column}` do not start with `https://` in {rows}");
-    Finding::new(&RULE, message).help("write them with `https://` in the list, and check that they open")
+    let message = format!("the column `{column}` contains links that do not start with `https://` in {rows}");
+    Finding::new(&RULE, message).help("write these links with `https://` in the list, and check that they open")
 }
 
 /// Whether a cell is such a link.

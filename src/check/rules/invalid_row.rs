@@ -11,10 +11,10 @@ use crate::manifest::Brief;
 pub(super) static RULE: Rule = Rule::warning(
     "invalid-row",
     RuleText {
-        cause: "A row has no valid number or no valid message. It is skipped, and messages are sent to all other \
-                rows.",
+        cause: "A row has no valid number or no valid message. Only this row is skipped; the other rows are not \
+            affected.",
         example: &["list.csv: phone,first_name", "          38050,Olena"],
-        fix: "correct the row in the list, or the message",
+        fix: "correct the row or the message",
     },
 );
 

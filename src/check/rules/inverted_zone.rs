@@ -35,11 +35,11 @@ pub fn inverted_zones(campaign: &Campaign, survey: &Survey, now: Timestamp) -> V
 
 fn finding(zone: &InvertedZone, place: &str, now: Timestamp) -> Finding {
     let (name, offset, time) = (zone.name(), zone.offset(), zone.local_time(now));
-    let comma = if place.is_empty() { "" } else { "," };
-    let message = format!("`{name}`{place}{comma} is {offset}; local time there is {time}");
+    let message = format!("`{name}`{place} is {offset}, where it is {time} now");
     let other = zone.opposite().map(|other| format!("write `{}`, which is {}, or ", other.name(), other.offset()));
     let help = format!(
-        "if that time is wrong, {}write a place such as `Europe/Kyiv`: the sign in `{name}` is inverted",
+        "if that is not the local time, {}write a zone named after a place, such as `Europe/Kyiv`: the sign in \
+            `{name}` is inverted",
         other.unwrap_or_default()
     );
     Finding::new(&RULE, message).help(help)

@@ -6,7 +6,7 @@ use crate::finding::{Finding, Rule, RuleText};
 pub static RULE: Rule = Rule::error(
     "key-refused",
     RuleText {
-        cause: "The gateway rejects the API key. No messages can be sent with it.",
+        cause: "The gateway rejects the API key. No messages can be sent.",
         example: &["gateways.yaml: production: { api_key: { env: CAMPAIGN_API_KEY } }     # the key is out of date"],
         fix: "check the key that the profile names under `api_key`",
     },
@@ -14,5 +14,5 @@ pub static RULE: Rule = Rule::error(
 
 /// The key was refused, for that reason.
 pub(in crate::check) fn judge(reason: String, key: &str) -> Finding {
-    Finding::new(&RULE, reason).help(format!("check {key}, from which the profile reads the API key"))
+    Finding::new(&RULE, reason).help(format!("check {key}; the profile reads the API key from there"))
 }

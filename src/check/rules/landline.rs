@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule::warning(
     "landline",
     RuleText {
         cause: "A number is not a mobile number. Landlines cannot receive SMS, Viber, RCS, Telegram or WhatsApp \
-                messages, but you are charged for them.",
+            messages, but the gateway charges for them.",
         example: &["list.csv: phone,first_name", "          380442345678,Olena"],
         fix: "ask these recipients for a mobile number, or remove their rows",
     },

@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule::note(
             "  - viber: { signature: OlenaCo, message: Hi }",
             "  - sms: { signature: OlenaCo, message: Hi }",
         ],
-        fix: "add a lifetime to the first channel, such as `lifetime: 1h`",
+        fix: "add a lifetime to the first channel, for example `lifetime: 1h`",
     },
 );
 
@@ -41,5 +41,9 @@ fn late(campaign: &Campaign, path: &str, content: &Content<Text>) -> Option<Find
     let next = content.stages.get(index + 1)?.channel();
     let message = format!("`{channel}` has no `lifetime`, so {next} might be tried up to two days later");
     let place = campaign.places.of_key(&format!("{path}channels[{index}].{channel}"));
-    Some(Finding::new(&RULE, message).help(format!("add a lifetime to `{channel}`, such as `lifetime: 1h`")).at(place))
+    Some(
+        Finding::new(&RULE, message)
+            .help(format!("add a lifetime to `{channel}`, for example `lifetime: 1h`"))
+            .at(place),
+    )
 }

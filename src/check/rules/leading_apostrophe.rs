@@ -5,7 +5,7 @@ use crate::finding::{Finding, Rule, RuleText};
 pub(super) static RULE: Rule = Rule::warning(
     "leading-apostrophe",
     RuleText {
-        cause: "A cell starts with an apostrophe. Spreadsheets hide it, but in other files it is sent.",
+        cause: "A cell starts with an apostrophe. Spreadsheets hide the apostrophe, but recipients would see it.",
         example: &["message: \"Your code: {{ code }}\"", "list.csv: phone,code", "          380501234567,'00123"],
         fix: "remove the apostrophes from the column, or export the list again without them",
     },

@@ -7,7 +7,7 @@ pub(super) static RULE: Rule = Rule::note(
     "list-form",
     RuleText {
         cause: "The format of the list was detected. If the detected format is wrong, names are garbled.",
-        example: &["`list.csv` is read as follows: in the encoding Windows-1251, with `;` between the cells"],
+        example: &["`list.csv` is read as follows: encoding Windows-1251, delimiter semicolon"],
         fix: "check a name in `campaign preview`; if it is garbled, set `encoding`, `delimiter` or `sheet` under \
               `recipients`",
     },

@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule::note(
             "channels: [{ viber: { signature: OlenaCo, message: Hi, button: \"Shop the autumn sale now\",",
             "                      link: \"https://shop.example\", image: \"https://shop.example/a.png\" } }]",
         ],
-        fix: "shorten it to 19 characters, or ask the gateway's support team what your account allows",
+        fix: "shorten the button text to 19 characters, or ask the gateway's support team what your account allows",
     },
 );
 
@@ -24,7 +24,7 @@ pub(super) fn judge(stage: &Stage<Text>) -> Vec<TextProblem> {
         let (title, noun) = (stage.channel().facts().title, field.noun);
         (constant(text) && length > safe).then(|| {
             let message = format!("the {title} {noun} has {length} characters, but some accounts allow only {safe}");
-            let help = "shorten it, or ask the gateway's support team what your account allows";
+            let help = "shorten the text, or ask the gateway's support team what your account allows";
             problem_at(text, 0..text.source.len(), &RULE, message, help)
         })
     });

@@ -17,7 +17,8 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// Cells with a list in a looped column; `example` is the separator of its items.
 pub(super) fn in_rows(name: &str, example: &str, rows: &str) -> Finding {
-    let message =
-        format!("the loop over `{name}` splits the cell into single characters in {rows}, although the cell is a list");
+    let message = format!(
+        "the loop over `{name}` splits the cell into single characters in {rows}, although the cell looks like a list"
+    );
     Finding::new(&RULE, message).help(format!("write `{name} | split(pat=\"{example}\")` in the loop"))
 }

@@ -6,7 +6,7 @@ use crate::manifest::{Campaign, Profile, ReceiptsBy};
 pub(super) static RULE: Rule = Rule::error(
     "missing-hook",
     RuleText {
-        cause: "The profile has no webhook endpoint. With `receipts: webhook` the gateway needs an address for \
+        cause: "The profile has no webhook endpoint. With `receipts: webhook`, the gateway needs an address for \
                 delivery receipts.",
         example: &["receipts: webhook                           # the profile has no `hook`"],
         fix: "add `hook` to the profile, or write `receipts: poll`",

@@ -45,7 +45,7 @@ pub(in crate::check) fn run_never_sends(timed: &TimedCampaign<'_>, outlook: &Out
     if outlook.sends() || !is_fixed {
         return None;
     }
-    Some(finding(timed, format!("no message can be sent: {}", obstacle(timed, outlook))))
+    Some(finding(timed, format!("no messages can be sent: {}", obstacle(timed, outlook))))
 }
 
 fn on_a_date(timed: &TimedCampaign<'_>, date: &Occurrence, outlook: &Outlook) -> Finding {

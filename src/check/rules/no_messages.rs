@@ -55,9 +55,9 @@ fn count(state: State, reason: &str, rows: u64) -> String {
 /// What to do about the commonest reason.
 fn advice(state: State, reason: &str) -> &'static str {
     match (state, reason) {
-        (State::Invalid, _) => "correct the list or the message that makes these rows invalid",
+        (State::Invalid, _) => "correct the list or the message, so that the rows become valid",
         (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
-        (_, OPTED_OUT) => "check whether this is the right list: its recipients opted out",
+        (_, OPTED_OUT) => "check whether this is the right list; these recipients opted out",
         (_, CAPPED) => "send later, when the recipients may get messages again",
         _ => "check the list and the keys that skip recipients: `where`, `exclude`, `holdout`",
     }

@@ -20,7 +20,7 @@ pub fn unfilled_notice(campaign: &Campaign) -> Option<Finding> {
     let way = &campaign.notify.as_ref()?.way;
     let wrong = way.templates().find_map(|text| fill_notice(text, &Notice::sample(), 1).err())?;
     let place = ["notify.body", "notify.command"].into_iter().find_map(|key| campaign.places.of_key(key));
-    let finding = Finding::new(&RULE, format!("the template of `notify` cannot be filled in: {wrong}"));
+    let finding = Finding::new(&RULE, format!("the `notify` template cannot be filled in: {wrong}"));
     Some(match place {
         Some(place) => finding.at(place),
         None => finding,
@@ -34,6 +34,6 @@ pub(super) fn judge(_: &Campaign, profile: &Profile) -> Option<Finding> {
     let name = &profile.name;
     Some(Finding::new(
         &RULE,
-        format!("the template of `policy.notify` in the profile `{name}` cannot be filled in: {wrong}"),
+        format!("the `policy.notify` template in the profile `{name}` cannot be filled in: {wrong}"),
     ))
 }

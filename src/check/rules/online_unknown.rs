@@ -8,7 +8,7 @@ use crate::gateway::InquiryFailure;
 pub static RULE: Rule = Rule::warning(
     "online-unknown",
     RuleText {
-        cause: "The gateway did not return the account data. This does not stop a run.",
+        cause: "The gateway did not return the account data. Runs are not affected.",
         example: &["`check --online` cannot reach the gateway"],
         fix: "check again later, or select the right profile with `--gateway NAME`",
     },
@@ -17,5 +17,8 @@ pub static RULE: Rule = Rule::warning(
 /// What is not known, and why.
 pub(in crate::check) fn judge(what: &str, unanswered: &InquiryFailure, account: AccountTerms<'_>) -> Finding {
     let finding = Finding::new(&RULE, format!("{what} unknown: {}", unanswered.reason));
-    finding.help(format!("to try again, run `{}` and `{}`; this does not stop a run", account.balance, account.senders))
+    finding.help(format!(
+        "run `{}` and `{}` to try again; missing account data does not stop a run",
+        account.balance, account.senders
+    ))
 }

@@ -10,8 +10,8 @@ use crate::manifest::{Campaign, Profile};
 pub(super) static RULE: Rule = Rule::warning(
     "over-limits",
     RuleText {
-        cause: "The campaign exceeds its `limits`. The run stops at the limit, and the remaining recipients get \
-                nothing.",
+        cause: "The campaign exceeds its `limits`. The run stops at the limit, and the remaining recipients get no \
+            message.",
         example: &["limits: { recipients: 1 }                   # the list has more"],
         fix: "shorten the list; raise the limit only if all of these recipients should get a message",
     },
@@ -54,7 +54,7 @@ pub fn list_over_limits(campaign: &Campaign, survey: &Survey) -> Option<Finding>
     let limit = campaign.limits.recipients.filter(|limit| people > *limit)?;
     let message = format!(
         "{people} recipients of the list can get a message, but `limits.recipients` is {limit}: the run stops at the \
-         limit, and the remaining recipients get nothing"
+            limit, and the remaining recipients get no message"
     );
     Some(Finding::new(&RULE, message).at(campaign.places.of_key("limits.recipients")))
 }

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule::note(
     RuleText {
         cause: "The gateway does not guarantee every webhook. Only some types of message have guaranteed webhooks.",
         example: &["channels: [{ sms: { … } }]                  # no webhooks are guaranteed for `sms`"],
-        fix: "nothing to fix: `serve` and `reconcile --all` request missing delivery statuses",
+        fix: "no change is needed: `serve` and `reconcile --all` request missing delivery statuses",
     },
 );
 
@@ -39,7 +39,8 @@ fn of_kind(campaign: &Campaign, profile: &Profile, kind: OperationKind) -> Findi
             Some(format!("some webhooks might still arrive; {ASKED}")),
         ),
         Endpoint::Sync => (
-            "the gateway sends webhooks for a synchronous `pipeline` only to the address in the account settings"
+            "for synchronous `pipeline` messages, the gateway sends webhooks only to the address in the account \
+                settings"
                 .to_owned(),
             Some(format!(
                 "enter the address from `gateway hook {}` in the gateway's settings; {ASKED}",
@@ -47,7 +48,8 @@ fn of_kind(campaign: &Campaign, profile: &Profile, kind: OperationKind) -> Findi
             )),
         ),
         Endpoint::Async => (
-            "the gateway sends webhooks for an asynchronous `pipeline` only if it was rejected at intake".to_owned(),
+            "for asynchronous `pipeline` messages, the gateway sends webhooks only if it rejects them on receipt"
+                .to_owned(),
             Some(ASKED.to_owned()),
         ),
     };
@@ -90,7 +92,7 @@ asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
             ("", &[sms], "told", Some("guarantee webhooks for `sms`")),
             ("", &[viber, sms], "told", Some("guarantee webhooks for `viber+sms`")),
             ("", &[voice, sms], "told", Some("account settings")),
-            (asynchronous, &[voice, sms], "told", Some("rejected at intake")),
+            (asynchronous, &[voice, sms], "told", Some("rejects them on receipt")),
             ("", &["hlr"], "told", None),
             ("receipts: poll\n", &[viber], "told", None),
             ("", &[viber], "asked", None),

@@ -10,7 +10,7 @@ use crate::ledger::{LeftOut, State};
 /// The most rows that are named.
 const NAMED: usize = 20;
 /// Where all of them stand.
-pub(super) const ALL_OF_THEM: &str = "see the results of `run --dry-run` for every row and its reason";
+pub(super) const ALL_OF_THEM: &str = "look up every row and its reason in the results of `run --dry-run`";
 
 /// Rows of which the same is said.
 pub(super) struct Alike<'l> {

@@ -14,7 +14,8 @@ pub(super) static RULE: Rule = Rule::note(
             "          380501234567,Olena",
             "          380671234567,Taras",
         ],
-        fix: "add the name to the message, such as `{{ first_name }}`, unless all recipients should get the same message",
+        fix: "add the name to the message, for example with `{{ first_name }}`, unless all recipients should get the \
+            same message",
     },
 );
 
@@ -29,7 +30,8 @@ pub(super) fn judge(survey: &Survey, kind: OperationKind) -> Option<Finding> {
         return None;
     }
     let column = survey.columns.iter().find(|column| is_name(&column.header))?;
-    let message = format!("all recipients get the same message, although the column `{}` has names", column.header);
+    let message =
+        format!("all recipients get the same message, although the column `{}` contains names", column.header);
     Some(Finding::new(&RULE, message).help("to greet recipients by name, use the column in the message"))
 }
 

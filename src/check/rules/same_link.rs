@@ -9,8 +9,8 @@ pub(super) static RULE: Rule = Rule::note(
     RuleText {
         cause: "All recipients get the same link. The list has codes that no message uses.",
         example: &["message: \"Hi, {{ first_name }}! https://shop.example\""],
-        fix: "add the code to the link, such as `https://shop.example/?c={{ code }}`, unless one link for all is \
-              intended",
+        fix: "add the code to the link, for example `https://shop.example/?c={{ code }}`, unless all recipients should \
+            get the same link",
     },
 );
 
@@ -34,7 +34,7 @@ pub(super) fn judge(survey: &Survey, brief: &Brief) -> Option<Finding> {
         return None;
     }
     let message = format!("all recipients get the same link, and no message uses the column `{}`", column.header);
-    Some(Finding::new(&RULE, message).help("to see who opens the link, add the column to it"))
+    Some(Finding::new(&RULE, message).help("to see who opens the link, add the value of this column to the link"))
 }
 
 fn is_code(header: &str) -> bool {

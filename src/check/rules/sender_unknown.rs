@@ -47,7 +47,7 @@ pub(in crate::check) fn judge(
             format!("the sender name `{name}` has the status `{status}`, which might mean that it cannot be used"),
         )
         .as_warning()
-        .help("ask the gateway's support team what it means"),
+        .help("ask the gateway's support team what this status means"),
         None => new(format!("the account has no sender name `{name}`")).help(match did_you_mean(name, known()) {
             Some(meant) if meant.eq_ignore_ascii_case(name) => {
                 format!("did you mean `{meant}`? names are case-sensitive")

@@ -13,7 +13,7 @@ use crate::finding::{Finding, Rule, RuleText};
 pub(super) static RULE: Rule = Rule::warning(
     "skipped-occurrences",
     RuleText {
-        cause: "No messages are sent on some scheduled dates. `until`, the window or the previous run prevents it.",
+        cause: "No messages are sent on some scheduled dates. `until`, the window or the previous run prevents this.",
         example: &[
             "timezone: Europe/Kyiv",
             "schedule: { every: \"day 10:00\" }",
@@ -43,7 +43,8 @@ fn after_until(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -
     let date = first.nominal.date();
     let last = date.yesterday().unwrap_or(date);
     let help = format!(
-        "write `ends: {last}` under `schedule`, or an `until` that counts from the start of each run, such as `12h`"
+        "write `ends: {last}` under `schedule`, or set `until` to a duration from the start of each run, for example \
+            `until: 12h`"
     );
     Some(Finding::new(&RULE, message).help(help).at(place(timed, &["delivery.until"])))
 }
@@ -79,7 +80,8 @@ fn still_sending(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Fin
         None => "for more than a year".to_owned(),
     };
     let verb = if dates.len() == 1 { "is" } else { "are" };
-    let still = format!("{} {verb} skipped: the run of {} is still being sent, {lasts}", names(&dates), name(begun));
+    let still =
+        format!("{} {verb} skipped: the run that starts on {} is still sending, {lasts}", names(&dates), name(begun));
     let due = span(first.occurrence.at.duration_since(begun.at));
     let times = written_times(timed).unwrap_or_else(|| "`schedule`".to_owned());
     let message = match finishes.map(|finishes| length(timed, begun.at, finishes)) {

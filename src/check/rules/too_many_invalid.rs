@@ -70,15 +70,16 @@ fn advice_for(reason: &str, has_region: bool) -> &'static str {
         TooShort, Unassigned, Words,
     };
     match PhoneProblem::of_reason(reason) {
-        Some(National) => "set `recipients.region` to the country of the numbers, such as `region: UA`",
+        Some(National) => "set `recipients.region` to the country of the numbers, for example `region: UA`",
         Some(Rounded) => {
-            "format the column as text in its source, and export the list again: digits are missing in this file"
+            "format the column as text in its source, and export the list again: the numbers in this file have lost \
+                digits"
         }
         Some(TooShort | Length | Country | Unassigned) if !has_region => {
-            "correct the numbers; if they are national numbers, set `recipients.region`, such as `region: UA`"
+            "correct the numbers; if they are national numbers, set `recipients.region`, for example `region: UA`"
         }
         Some(Empty | Letters) => "correct the list, or name the phone column: `columns: { phone: \"…\" }`",
-        Some(Ambiguous) => "write the numbers with `+`, or as they are dialled in their country",
+        Some(Ambiguous) => "write the numbers with `+`, or as they are dialed in their country",
         Some(Several) => "put each number in its own row",
         Some(Words) => "put the numbers in a separate column",
         Some(Header) => "delete the rows that repeat the header",

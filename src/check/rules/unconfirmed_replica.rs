@@ -21,5 +21,5 @@ pub fn unconfirmed_replica(replicas: u64) -> Option<Finding> {
         more => format!("{more} replicas that do not"),
     };
     let finding = Finding::new(&RULE, format!("the ledger's database has {replicas} confirm its commits"));
-    Some(finding.help("list them in the database setting `synchronous_standby_names`"))
+    Some(finding.help("list the replicas in the database setting `synchronous_standby_names`"))
 }

@@ -5,9 +5,9 @@ use crate::finding::{Finding, Rule, RuleText, quoted};
 pub(super) static RULE: Rule = Rule::warning(
     "unfamiliar-ledger",
     RuleText {
-        cause: "This machine has never used this ledger. It cannot tell whether the database was restored from an \
-                old copy. If it was, recipients would get messages again.",
-        example: &["`campaign run` on a new computer, with a shared ledger in which other computers have sent"],
+        cause: "This machine has never used this ledger. If the database was restored from an old copy, recipients \
+            would get messages again.",
+        example: &["`campaign run` on a new computer, with a shared ledger that other computers have used"],
         fix: "compare the latest run in `campaign status` with the last one you know of; if runs are missing, see \"A \
               snapshot of the database\" in docs/shared-ledger.md",
     },

@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule::warning(
             "timezone: Europe/Kyiv",
             "delivery: { window: { hours: \"09:00-20:00\", zone: code } }     # the column has no time zones",
         ],
-        fix: "write IANA time zone names in the column, such as `Europe/Kyiv`",
+        fix: "use IANA time zone names such as `Europe/Kyiv` in this column",
     },
 );
 
@@ -25,7 +25,7 @@ pub fn zone_column(name: &str, header: &Header) -> Finding {
     let headers: Vec<String> = header.headers().iter().map(|header| format!("`{header}`")).collect();
     let message = format!("the list has no column `{name}`, but `delivery.window.zone` uses it");
     Finding::new(&rules::WINDOW, message)
-        .help(format!("write `campaign`, `recipient`, or a column of the list: {}", headers.join(", ")))
+        .help(format!("write `campaign`, `recipient`, or the name of a column: {}", headers.join(", ")))
 }
 
 /// The rows to be sent to that name no zone, with examples of what they have instead.
@@ -43,7 +43,9 @@ pub fn unknown_zones(survey: &Survey) -> Option<Finding> {
         survey.zones.examples.iter().filter(|cell| !cell.is_empty()).map(|cell| advice(&cell)).collect();
     (!unknown.is_empty()).then(|| {
         let rows = first_of(unknown);
-        let message = format!("no valid time zone in {rows}: {examples}; the campaign's `timezone` applies instead");
+        let message = format!(
+            "the time zone is missing or not valid in {rows} ({examples}); the campaign's `timezone` applies instead"
+        );
         let finding = Finding::new(&RULE, message);
         if advice.is_empty() { finding } else { finding.help(advice.join("; ")) }
     })

@@ -25,7 +25,7 @@ pub(in crate::check) fn until_near(timed: &TimedCampaign<'_>, outlook: &Outlook)
 pub(in crate::check) fn until_near_on_dates(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
     let short: Vec<_> = sending(runs).filter(|(_, outlook)| outlook.unsent > 0).collect();
     let (date, outlook) = short.first()?;
-    let finding = finding(timed, &format!(" of {}", name(date)), outlook)?;
+    let finding = finding(timed, &format!(" scheduled for {}", name(date)), outlook)?;
     let more = match short.len() - 1 {
         0 => String::new(),
         1 => "; one more date is affected".to_owned(),

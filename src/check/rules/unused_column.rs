@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule::note(
     RuleText {
         cause: "A column of the list is used in no message. You might have forgotten to use it.",
         example: &["message: \"Hi, {{ first_name }}!\"             # the column `code` is not used"],
-        fix: "nothing to fix if the column is not meant for the message; it is in the results anyway",
+        fix: "use the column in a message, or ignore this note; the results contain the column in any case",
     },
 );
 

@@ -10,8 +10,7 @@ use crate::message::{Mentions, mentions};
 pub(super) static RULE: Rule = Rule::error(
     "unused-constant",
     RuleText {
-        cause: "No message uses this constant of a variant. Its recipients would get the same message as the other \
-                variants.",
+        cause: "A variant sets a constant that no message uses. Recipients of all variants would get the same message.",
         example: &[
             "vars: { greeting: Hi }",
             "variants: { a: { share: 50%, vars: { greting: Hello } }, b: { share: 50% } }",
@@ -37,7 +36,7 @@ pub(super) fn judge(campaign: &Campaign) -> Vec<Finding> {
             .into_iter()
             .map(|(name, meant)| {
                 let message = format!(
-                    "no message uses `{name}`, so it has no effect on the messages of the variant `{}`",
+                    "no message uses `{name}`, so this constant has no effect in the variant `{}`",
                     variant.name
                 );
                 let place = campaign.places.of_key(&format!("variants.{}.vars.{name}", variant.name));

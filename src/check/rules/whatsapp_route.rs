@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule::note(
         cause: "WhatsApp must be enabled for the account. Otherwise the gateway rejects all messages with `No route`, \
                 even if they have other channels.",
         example: &["channels: [{ whatsapp: { signature: OlenaCo, message: Hi } }]"],
-        fix: "ask your account manager whether it is enabled, and try `run --limit 1` first",
+        fix: "ask your account manager whether WhatsApp is enabled, and try `run --limit 1` first",
     },
 );
 
@@ -19,9 +19,11 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let mut channels = stages.map(|(index, stage)| (index, stage.channel()));
     let (index, channel) = channels.find(|(_, channel)| channel.facts().enabled_by_hand && !profile.is_loopback())?;
     let (title, name) = (channel.facts().title, &profile.name);
-    let message =
-        format!("{title} must be enabled for the account of `{name}`, or the gateway rejects all of these messages");
+    let message = format!(
+        "{title} must be enabled for the account in the profile `{name}`; otherwise, the gateway rejects all \
+            of these messages"
+    );
     let place = campaign.places.of_key(&format!("channels[{index}].{channel}"));
-    let help = "ask your account manager whether it is enabled, and try `run --limit 1` first";
+    let help = "ask your account manager whether this channel is enabled, and try `run --limit 1` first";
     Some(Finding::new(&RULE, message).help(help).at(place))
 }

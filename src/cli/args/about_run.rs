@@ -23,10 +23,10 @@ pub(in crate::cli) struct ResolveArgs {
     pub(in crate::cli) rows: Option<RowSet>,
     /// Select the rows in this CSV file or workbook, such as an extract of the results
     ///
-    /// The file needs a column `id`, or the columns `row` and `to`.
+    /// The file needs an `id` column, or `row` and `to` columns.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
-    /// Choose what to do with the rows
+    /// Record this decision for the rows
     #[arg(long = "as", value_enum, value_name = "DECISION")]
     pub(in crate::cli) decision: Decision,
     /// Record a reason for the decision
@@ -114,7 +114,7 @@ pub(in crate::cli) struct RetryArgs {
     /// Continue even if many messages are rejected
     #[arg(long)]
     pub(in crate::cli) keep_going: bool,
-    /// Ask the gateway about rows in doubt only once at the end, then exit
+    /// After sending, ask the gateway about rows in doubt only once, then exit
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,
     /// Choose how progress is shown on standard error

@@ -14,7 +14,7 @@ pub(in crate::cli) struct CheckArgs {
     pub(in crate::cli) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) list: FetchOption,
-    /// Check with the gateway that it accepts the key and sender names, and that the balance is sufficient
+    /// Ask the gateway whether it accepts the key and sender names, and whether the balance is sufficient
     #[arg(long)]
     pub(in crate::cli) online: bool,
     /// Check the campaign for this gateway instead of its own
@@ -57,7 +57,7 @@ pub(in crate::cli) enum Format {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExplainArgs {
-    /// Rule that a finding shows in brackets, such as empty-cell [default: list all rules]
+    /// Rule, as a finding shows it in brackets, such as empty-cell [default: list all rules]
     pub(in crate::cli) rule: Option<String>,
 }
 
@@ -83,7 +83,7 @@ pub(in crate::cli) struct PreviewArgs {
 /// The rows that `preview` shows.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PreviewedRows {
-    /// Show the first N messages that would be sent (for specific rows, use --rows)
+    /// Show the first N messages to be sent (for specific rows, use --rows)
     ///
     /// Without --first and --rows, the first rows are shown, including those without a message: 3 rows, 20 with --html,
     /// all with --json.

@@ -16,7 +16,7 @@ const LOOKUPS: NonZeroU32 = NonZeroU32::new(60).expect("more than none");
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ConnectorArgs {
-    /// Listen on this address; port 0 selects a free one
+    /// Listen on this address; port 0 selects a free port
     #[arg(long, default_value = "127.0.0.1:8787", value_name = "ADDRESS")]
     pub(in crate::cli) listen: SocketAddr,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub(in crate::cli) struct ConnectorArgs {
     /// Require `campaign approve DIGEST` at your terminal for each confirmed call
     #[arg(long, requires = "allow_send")]
     pub(in crate::cli) approve: bool,
-    /// Limit all messages through the gateway to N per hour
+    /// Limit messages through the gateway to N per hour
     #[arg(long, value_name = "N", default_value = "20", requires = "allow_send")]
     pub(in crate::cli) max_sends_per_hour: NonZeroU32,
     /// Limit lookups through the gateway to N per hour, including `campaign gateway lookup`
@@ -36,12 +36,12 @@ pub(in crate::cli) struct ConnectorArgs {
     /// Send only to the numbers in this list
     #[arg(long, value_name = "FILE", requires = "allow_send")]
     pub(in crate::cli) only_to: Option<PathBuf>,
-    /// Respond with HTTP 401 to calls without a key, so that clients that support it ask the user to log in
+    /// Respond with HTTP 401 to calls without a key; some clients then ask the user to log in
     ///
     /// Otherwise, the tool's result says that the key is missing.
     #[arg(long)]
     pub(in crate::cli) require_key: bool,
-    /// Allow scripts from this web page and requests to its host, such as https://assistant.example.com
+    /// Allow scripts from this origin and requests to its host, for example https://assistant.example.com
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(in crate::cli) origin: Option<Url>,
     /// Communicate over standard input and output instead of HTTP, with the profile's key
@@ -55,8 +55,8 @@ pub(in crate::cli) struct ConnectorArgs {
     pub(in crate::cli) campaigns: Option<PathBuf>,
     /// Print the configuration for an MCP client, and exit
     ///
-    /// The client connects to the connector, or starts it with --stdio. The configuration contains a variable instead
-    /// of the key.
+    /// With --stdio, the client starts a connector; otherwise, it connects to a running one. The configuration contains
+    /// a variable instead of the key.
     #[arg(long)]
     pub(in crate::cli) print_config: bool,
     /// Print the whole configuration file for this client; `generic` prints only the entry
@@ -111,5 +111,5 @@ fn client() -> impl TypedValueParser<Value = Client> {
 /// The origin of a page: an address without a path.
 fn origin(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text).ok().filter(|url| url.origin().is_tuple() && url.path() == "/" && url.query().is_none());
-    url.ok_or("it must be a URL without a path, such as https://assistant.example.com")
+    url.ok_or("use a URL without a path, such as https://assistant.example.com")
 }

@@ -27,7 +27,7 @@ pub(in crate::cli) enum GatewayCommand {
     Add(AddArgs),
     /// Print the secret webhook URL to enter in the gateway's settings
     Hook(HookArgs),
-    /// Accept that the host of a profile has changed
+    /// Accept a changed host or a weaker approval rule of a profile
     Trust {
         /// Name of the profile
         #[arg(id = "trusted", value_name = "NAME")]
@@ -74,7 +74,7 @@ pub(in crate::cli) struct AddArgs {
     /// Rate limit of the account, such as 10/s or 600/min [default: ask; none for a loopback gateway]
     #[arg(long, value_name = "RATE")]
     pub(in crate::cli) rate: Option<String>,
-    /// Save the profile where this campaign finds it, and suggest the next command for the campaign
+    /// Save the profile where this campaign looks for it, and suggest the next command
     #[arg(long = "for", value_name = "FILE")]
     pub(in crate::cli) campaign: Option<PathBuf>,
     /// Save the profile without testing the key with the gateway
@@ -102,10 +102,10 @@ pub(in crate::cli) struct TestArgs {
     /// Campaign file
     #[arg(id = "campaign", value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
-    /// Send to this number, in international format or that of the campaign's `region`; can be repeated
+    /// Send to this number, in international format or the national format of the campaign's `region`; can be repeated
     #[arg(long, value_name = "PHONE", required = true)]
     pub(in crate::cli) to: Vec<SecretString>,
-    /// Send the message for this row of the list [default: the first row that would get a message]
+    /// Send the message for this row of the list [default: the first row with a message]
     #[arg(long, value_name = "N")]
     pub(in crate::cli) row: Option<u32>,
     #[command(flatten)]
@@ -113,7 +113,7 @@ pub(in crate::cli) struct TestArgs {
     /// Send through this gateway instead of the campaign's own
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
-    /// Send outside the sending window of the campaign or gateway
+    /// Send even outside the sending window of the campaign or gateway
     #[arg(long)]
     pub(in crate::cli) outside_window: bool,
     /// Proceed without asking
@@ -142,7 +142,7 @@ pub(in crate::cli) struct MessageArgs {
     /// Message identifiers: `id` in the results, or `msg_id` with --msg-id
     #[arg(required = true, value_name = "ID")]
     pub(in crate::cli) ids: Vec<String>,
-    /// Look up messages by the gateway's identifiers
+    /// Look up messages by `msg_id`, the gateway's own identifier
     #[arg(long)]
     pub(in crate::cli) msg_id: bool,
     #[command(flatten)]
@@ -195,7 +195,7 @@ pub(in crate::cli) enum ViberTemplatesCommand {
     Delete {
         /// Identifier of the template, as `list` shows it
         id: u64,
-        /// Text of the template, which the gateway also requires [default: the text that `list` shows]
+        /// Text of the template; the gateway requires both ID and text [default: the text that `list` shows]
         #[arg(long, value_name = "TEXT")]
         text: Option<String>,
         #[command(flatten)]

@@ -8,7 +8,7 @@ use super::LedgerUrl;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum LedgerCommand {
-    /// Check all records, list copies and indexes; change nothing
+    /// Check the records, indexes and copies of lists; change nothing
     Check,
     /// Move the ledger to a database that several machines can share
     ///
@@ -20,7 +20,7 @@ pub(in crate::cli) enum LedgerCommand {
         #[arg(long, value_name = "URL")]
         to: LedgerUrl,
     },
-    /// Back up the ledger and the copies of its runs to a new folder
+    /// Back up the ledger and its copies of campaigns and lists
     ///
     /// Runs can continue sending in the meantime.
     Backup {
@@ -29,7 +29,7 @@ pub(in crate::cli) enum LedgerCommand {
     },
     /// Restore a backup
     ///
-    /// Rows that might have been sent since the backup become in doubt, and schedules are paused.
+    /// Rows that might have been sent since the backup are marked as in doubt, and schedules are paused.
     Restore {
         /// Folder of the backup
         dir: PathBuf,

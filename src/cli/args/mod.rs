@@ -86,7 +86,7 @@ const GLOBAL: &str = "Global options";
 pub(super) struct Global {
     /// Use the ledger in this database, which several machines can share [default: a file in the state folder]
     ///
-    /// Write postgres://user@host/database, and keep the password in PGPASSWORD or ~/.pgpass.
+    /// The form is postgres://user@host/database. Keep the password in PGPASSWORD or ~/.pgpass.
     #[arg(
         long,
         global = true,
@@ -129,8 +129,8 @@ pub(super) struct Global {
     pub(super) quiet: bool,
     /// Log steps and requests to standard error; repeat for more detail
     ///
-    /// -vv also logs waiting times, intents and outcomes; -vvv also logs sizes. You can set RUST_LOG instead, such as
-    /// `campaign=debug`.
+    /// -vv also logs waiting times, intents and outcomes; -vvv also logs sizes. You can set RUST_LOG instead,
+    /// for example to `campaign=debug`.
     #[arg(short, long, global = true, help_heading = GLOBAL, action = clap::ArgAction::Count)]
     pub(super) verbose: u8,
     /// Choose when to use colors
@@ -153,7 +153,7 @@ pub(super) enum ProgressForm {
     Auto,
     /// A progress bar
     Bar,
-    /// A line with the time every ten seconds
+    /// A line with a timestamp every ten seconds
     Lines,
     /// JSON lines, for programs
     Json,
@@ -199,19 +199,19 @@ pub(super) enum Command {
     ///
     /// Reads the campaign, its templates and every row of its list. Sends nothing.
     Check(CheckArgs),
-    /// Explain a finding of `check` and how to fix it
+    /// Explain a `check` finding and how to fix it
     Explain(ExplainArgs),
     /// Show messages as recipients will see them
     Preview(PreviewArgs),
-    /// Send a message of a campaign to your own number
+    /// Send a test message to your own number
     ///
     /// A test message is a real message and costs money, but does not count as a campaign message.
     Test(TestArgs),
     /// Send a campaign, or resume an unfinished run
     ///
     /// A campaign without a gateway is sent to the built-in sandbox, which delivers nothing to recipients. Recipients
-    /// who already have the
-    /// message are skipped. With a live gateway, the command shows what it will send and asks for confirmation first.
+    /// who already have the message are skipped. With a live gateway, the command shows what it will send and asks for
+    /// confirmation first.
     Run(RunArgs),
     /// Show what a run would send, and record it for approval
     ///
@@ -219,7 +219,7 @@ pub(super) enum Command {
     Plan(PlanArgs),
     /// Approve a plan, so that a run can send it
     Approve(ApproveArgs),
-    /// Stop a run after requests in flight are complete, or cancel it
+    /// Stop a run once the requests in flight are complete, or cancel it
     Stop(StopArgs),
     /// Show runs, their counts and what to do next
     Status(StatusArgs),
@@ -237,11 +237,13 @@ pub(super) enum Command {
     Resolve(ResolveArgs),
     /// Send rejected, unsent or failed messages again
     ///
-    /// They are sent as new messages. First, the gateway is asked whether a failed message was delivered after all.
+    /// Each is sent as a new message. Before a failed message is sent again, the gateway is asked whether it was delivered
+    /// after all.
     Retry(RetryArgs),
     /// Show the history of a run's messages
     ///
-    /// Shows attempts, gateway responses, receipts and decisions. At least one selector is required.
+    /// Shows attempts, gateway responses, receipts and decisions. Select messages with at least one of the
+    /// options under Selection.
     Show(ShowArgs),
     /// Add gateways, query accounts and manage templates
     #[command(subcommand)]
@@ -253,7 +255,7 @@ pub(super) enum Command {
     Find(FindArgs),
     /// Erase a recipient from the ledger, list copies and results
     ///
-    /// Removes the number and all cells of its rows, and opts the number out of marketing.
+    /// Removes the number and all data in its rows, and opts the number out of marketing.
     Forget(ForgetArgs),
     /// Erase personal data from old runs; keep counts and identifiers
     Purge(PurgeArgs),
@@ -295,7 +297,7 @@ pub(super) enum SchemaOf {
     Campaign,
     /// The gateway profiles in gateways.yaml
     Gateways,
-    /// Scenarios of the sandbox
+    /// Sandbox scenarios
     Scenario,
 }
 

@@ -14,13 +14,13 @@ pub(in crate::cli) struct OutcomeArgs {
     /// CSV file or workbook of purchases or other actions, with phone numbers and times
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
-    /// Column with the times
+    /// Column with the time of each purchase or action
     #[arg(long, value_name = "COLUMN")]
     pub(in crate::cli) at: String,
     /// Count actions within this time after the message
     #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = time)]
     pub(in crate::cli) within: SignedDuration,
-    /// Column with the amounts
+    /// Column with the amount of each purchase
     #[arg(long, value_name = "COLUMN")]
     pub(in crate::cli) amount: Option<String>,
     /// Column with the phone numbers [default: detected from its cells]

@@ -18,7 +18,7 @@ pub(in crate::cli) struct PageArgs {
     /// Show full phone numbers instead of only their last digits
     #[arg(long, help_heading = PAGE)]
     pub(in crate::cli) unmasked: bool,
-    /// Language of the page [default: the system's language if it is one of these, otherwise en]
+    /// Language of the page [default: the system's language if available, otherwise en]
     #[arg(long, value_enum, value_name = "LANGUAGE", help_heading = PAGE)]
     pub(in crate::cli) lang: Option<LanguageName>,
 }

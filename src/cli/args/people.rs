@@ -35,7 +35,9 @@ const FOLLOWED: SignedDuration = SignedDuration::from_hours(4 * 24);
 fn age(text: &str) -> Result<SignedDuration, String> {
     let seconds = text.parse::<Seconds>().map_err(|_| "use a duration such as `400d`".to_owned())?;
     match SignedDuration::from_secs(seconds.0.into()) {
-        age if age < FOLLOWED => Err("it must be at least 4d, because receipts can still arrive until then".to_owned()),
+        age if age < FOLLOWED => {
+            Err("the duration must be at least 4d, because receipts can still arrive until then".to_owned())
+        }
         age => Ok(age),
     }
 }
@@ -54,10 +56,9 @@ pub(in crate::cli) struct FindArgs {
 /// The country of a number that is typed.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RegionOption {
-    /// Country of a national number, such as UA [default: the `region` of your campaigns, if they have one]
+    /// Country of a national number, such as UA [default: the `region` that your campaigns share]
     ///
-    /// The default is taken from the campaign files in this folder and those of runs in the ledger, if all of them have the same
-    /// `region`.
+    /// There is a default only if all campaign files in this folder and of runs in the ledger have the same `region`.
     #[arg(long, value_name = "COUNTRY")]
     pub(in crate::cli) region: Option<String>,
 }

@@ -33,7 +33,7 @@ pub(in crate::cli) struct PlanArgs {
     /// Allow up to N recipients, even above the limit of the gateway profile
     #[arg(long, value_name = "N")]
     pub(in crate::cli) up_to: Option<u64>,
-    /// Write a page for the approver to this file, with messages, number of recipients and cost
+    /// Write a page for the approver to this file: messages, number of recipients and cost
     #[arg(id = PAGE_FILE, long = "out", value_name = "FILE", help_heading = PAGE)]
     pub(in crate::cli) out: Option<PathBuf>,
     #[command(flatten)]
@@ -48,10 +48,10 @@ pub(in crate::cli) struct ApproveArgs {
     /// Sign with the private key in this file, if the profile lists approvers
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) key: Option<PathBuf>,
-    /// Approve all occurrences of the campaign's schedule for this long, such as 90d
+    /// Approve all scheduled runs of the campaign for this long, such as 90d
     #[arg(long, value_name = "DURATION", requires = "up_to", value_parser = time)]
     pub(in crate::cli) standing: Option<SignedDuration>,
-    /// Approve at most N recipients per occurrence
+    /// Approve at most N recipients per scheduled run
     #[arg(long, value_name = "N", requires = "standing")]
     pub(in crate::cli) up_to: Option<u64>,
     /// Create the private key NAME.key and print the line to add to the profile
@@ -66,7 +66,9 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 366);
 pub(super) fn time(text: &str) -> Result<SignedDuration, String> {
     let seconds = text.parse::<Seconds>().map_err(|_| "use a duration such as `90d` or `12h`".to_owned())?;
     match SignedDuration::from_secs(seconds.0.into()) {
-        time if time.is_zero() || time > LONGEST => Err("it must be more than zero and at most 366d".to_owned()),
+        time if time.is_zero() || time > LONGEST => {
+            Err("the duration must be more than zero and at most 366d".to_owned())
+        }
         time => Ok(time),
     }
 }

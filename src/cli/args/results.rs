@@ -13,7 +13,7 @@ pub(in crate::cli) struct StatusArgs {
     /// Include rehearsals older than a day
     #[arg(long, conflicts_with = "run")]
     pub(in crate::cli) all: bool,
-    /// Follow a run until its last receipt [default: the run being sent, otherwise the latest run]
+    /// Follow the run until its last receipt; without RUN, follow the run being sent or the latest one
     #[arg(long, conflicts_with = "all")]
     pub(in crate::cli) watch: bool,
 }
@@ -22,16 +22,16 @@ pub(in crate::cli) struct StatusArgs {
 pub(in crate::cli) struct ResultsArgs {
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
-    /// Write to this file: a workbook if its name ends in .xlsx, otherwise CSV; - is standard output
+    /// Write to this file (- for standard output): a workbook if its name ends in .xlsx, otherwise CSV
     ///
     /// The default is the run's own results file. With --excel, it is NAME.excel.xlsx next to that file; with --people,
     /// NAME.people.csv. If you select messages, the default is standard output.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) out: Option<PathBuf>,
-    /// Write for Excel: a workbook with a summary, or a CSV file that Excel reads without losing digits
+    /// Write a file for Excel: a workbook with a summary, or CSV that Excel reads without losing digits
     #[arg(long, conflicts_with = "json")]
     pub(in crate::cli) excel: bool,
-    /// Write one row for each recipient of the campaign's edition, across all of its runs
+    /// Write one row per recipient of the campaign's edition, across all runs of the edition
     #[arg(long, conflicts_with = "rows")]
     pub(in crate::cli) people: bool,
     #[command(flatten)]

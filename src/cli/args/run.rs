@@ -29,7 +29,7 @@ pub(in crate::cli) struct RunArgs {
     /// Continue even if many messages are rejected
     #[arg(long)]
     pub(in crate::cli) keep_going: bool,
-    /// Ask the gateway about rows in doubt only once at the end, then exit
+    /// After sending, ask the gateway about rows in doubt only once, then exit
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,
     /// Share the run with other processes that run `campaign worker`
@@ -53,7 +53,7 @@ pub(in crate::cli) struct RunArgs {
     /// Send only if the campaign still matches the plan with this digest
     #[arg(long, value_name = "DIGEST", conflicts_with_all = ["dry_run", "accept_changes"], help_heading = CONFIRMATION)]
     pub(in crate::cli) plan: Option<String>,
-    /// Send what this token approves; the approver gets it from `campaign approve --key`
+    /// Send what this token approves; the approver gets the token from `campaign approve --key`
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["dry_run", "accept_changes"], help_heading = CONFIRMATION)]
     pub(in crate::cli) approval: Option<String>,
     /// Allow up to N recipients, even above the limit of the gateway profile
@@ -62,13 +62,13 @@ pub(in crate::cli) struct RunArgs {
     /// Start a new run with the changed files; recipients who already have the message are skipped
     #[arg(long, help_heading = CONFIRMATION)]
     pub(in crate::cli) accept_changes: bool,
-    /// Confirm that this file is the campaign of earlier runs and has been moved
+    /// Confirm that this is the campaign file of earlier runs, moved to a new place
     #[arg(long, help_heading = CONFIRMATION)]
     pub(in crate::cli) moved: bool,
     /// Send without checking the key, sender names and balance with the gateway first
     #[arg(long, conflicts_with = "dry_run", help_heading = CONFIRMATION)]
     pub(in crate::cli) offline: bool,
-    /// Send even though the ledger might not know of all earlier messages
+    /// Send even though the ledger might not contain all earlier messages
     #[arg(long, conflicts_with = "dry_run", help_heading = CONFIRMATION)]
     pub(in crate::cli) new_ledger: bool,
     /// Accept that N recipients might get the message twice
@@ -76,7 +76,7 @@ pub(in crate::cli) struct RunArgs {
     /// Required after the ledger was restored from a backup.
     #[arg(long, value_name = "N", conflicts_with = "dry_run", help_heading = CONFIRMATION)]
     pub(in crate::cli) i_accept_duplicates: Option<u64>,
-    /// Do everything except send
+    /// Do everything except send messages
     #[arg(long, conflicts_with_all = [
         "limit", "rows", "again", "keep_going", "real_time", "scenario",
     ], help_heading = REHEARSAL)]

@@ -7,7 +7,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SandboxArgs {
-    /// Listen on this address; port 0 selects a free one
+    /// Listen on this address; port 0 selects a free port
     #[arg(long, default_value = "127.0.0.1:8025", value_name = "ADDRESS")]
     pub(in crate::cli) listen: SocketAddr,
     /// Accept this API key [default: sandbox; required if other machines can connect]
@@ -25,7 +25,7 @@ pub(in crate::cli) struct SandboxArgs {
     /// Send webhooks to any host, not only to this machine
     #[arg(long)]
     pub(in crate::cli) any_hook: bool,
-    /// Print the sandbox's assumptions about what the gateway's contract does not define, and exit
+    /// Print what the sandbox assumes where the gateway's contract is silent, and exit
     #[arg(long)]
     pub(in crate::cli) assumptions: bool,
 }

@@ -10,9 +10,9 @@ pub(in crate::cli) enum ScheduleCommand {
     ///
     /// From then on, `campaign serve` runs the campaign without asking, whenever it is due.
     Add(ArmArgs),
-    /// List the active schedules and their next occurrences
+    /// List the active schedules and their next runs
     List,
-    /// Show the next occurrences of a campaign file's schedule
+    /// Show when a campaign's schedule fires next
     Next(NextArgs),
     /// Pause a schedule until you resume it
     Pause(ScheduleName),
@@ -44,10 +44,10 @@ pub(in crate::cli) struct NextArgs {
     /// Campaign file
     #[arg(id = "campaign", value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
-    /// Show N occurrences
+    /// Show N times
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(in crate::cli) count: u32,
-    /// Show occurrences after this time [default: now]
+    /// Show times after this one [default: now]
     ///
     /// Write 2026-12-01 or `2026-12-01 10:00`, in the campaign's time zone, or a time with an offset.
     #[arg(long, value_name = "TIME")]

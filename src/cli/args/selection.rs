@@ -32,7 +32,7 @@ pub(in crate::cli) struct SelectionArgs {
     /// The search ignores case. If a message has no error, its gateway status is searched instead.
     #[arg(long, value_name = "TEXT", help_heading = SELECTION)]
     pub(in crate::cli) error: Vec<String>,
-    /// Select messages of these channels, such as viber,sms
+    /// Select messages on these channels, such as viber,sms
     ///
     /// A message belongs to the channel that delivered it, otherwise to the last channel that the gateway reported.
     #[arg(long, value_name = "CHANNEL", value_delimiter = ',', value_parser = channel(), help_heading = SELECTION)]
@@ -103,7 +103,7 @@ pub(in crate::cli) fn phone(typed: &SecretString, region: Option<Region>) -> Res
     let international = || parse(&format!("+{}", typed.trim_start_matches('+')), None);
     parse(typed, region).or_else(|_| international()).map_err(|problem| {
         Failure::wrong(format!("`--to` is not a valid phone number: {problem}"))
-            .with_help("write the number with its country code, such as +380501234567")
+            .with_help("write the number with its country code, for example +380501234567")
     })
 }
 

@@ -14,13 +14,12 @@ use crate::web::is_name;
 pub(in crate::cli) struct ServeArgs {
     #[command(subcommand)]
     pub(in crate::cli) command: Option<ServeCommand>,
-    /// Serve the dashboard on this address; port 0 selects a free one
+    /// Serve the dashboard on this address; port 0 selects a free port
     #[arg(long, default_value = "127.0.0.1:8040", value_name = "ADDRESS")]
     pub(in crate::cli) listen: SocketAddr,
-    /// Campaign files, or folders with campaign files [default: all active schedules]
+    /// Campaign files or folders whose schedules fire here [default: all active schedules]
     ///
-    /// If you name any, only their schedules fire here. The webhook endpoint accepts receipts for their gateway
-    /// profiles as well as for earlier runs.
+    /// The webhook endpoint accepts receipts for the gateway profiles of these campaigns and for earlier runs.
     #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub(in crate::cli) campaigns: Vec<PathBuf>,
     /// Serve the webhook endpoint on this address [default: 127.0.0.1:8041 if a profile has `hook`]
@@ -45,7 +44,7 @@ pub(in crate::cli) struct ServeArgs {
 /// Commands about the people who can sign in to the dashboard.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ServeCommand {
-    /// Create a sign-in link for the dashboard, which works once
+    /// Create a one-time sign-in link for the dashboard
     Link(LinkArgs),
     /// List the people who can sign in to the dashboard
     List,
@@ -69,11 +68,11 @@ pub(in crate::cli) struct LinkArgs {
 
 /// A name of a person.
 fn person(text: &str) -> Result<String, &'static str> {
-    is_name(text).then(|| text.to_owned()).ok_or("a name must have 1 to 64 characters on one line")
+    is_name(text).then(|| text.to_owned()).ok_or("use 1 to 64 characters on one line")
 }
 
 /// A URL that a browser can open.
 fn web_address(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    url.ok_or("it must be a URL such as https://campaign.example.com")
+    url.ok_or("use a URL such as https://campaign.example.com")
 }

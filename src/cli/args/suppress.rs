@@ -15,7 +15,7 @@ pub(in crate::cli) enum SuppressCommand {
     ///
     /// Shows the changes and asks first. If any row is invalid, nothing is imported.
     Import(ImportArgs),
-    /// Print the list as CSV, in a form that `import` reads
+    /// Print the list as CSV that `import` can read
     Export(ListedArgs),
     /// List the numbers with scope, reason, source and time
     List(ListedArgs),

@@ -31,7 +31,7 @@ pub(super) fn of(file: &Path, checked: &FileCheck, is_ready: bool, columns: Opti
     let mut text = match findings.iter().any(Finding::is_error) {
         true => Text::from(header(file, findings, is_ready)),
         false if forecast.messages == 0 => {
-            let none = format!(" would send no messages to {}", plural(forecast.rows, "recipient"));
+            let none = format!(" has no messages to send: 0 of {}", plural(forecast.rows, "recipient"));
             Text::from(Line::new([caution("! "), strong(file.display().to_string()), plain(none)]))
         }
         false => {

@@ -117,13 +117,15 @@ fn question(proposal: &Proposal<'_>) -> Question {
             let phones: Vec<String> = phones.iter().map(|phone| format!("+{phone}")).collect();
             let (phones, through) = (phones.join(", "), through(profile));
             let (what, action, effect) = match operation {
-                SingleKind::Lookup => ("Look up", "look it up", "The subscriber does not notice it."),
+                SingleKind::Lookup => ("Look up", "look it up", "The subscriber does not notice the lookup."),
                 SingleKind::CodeCall => ("Call", "call", "The phone will ring."),
                 SingleKind::Message => ("Send a message to", "send", "The recipient will get the message."),
-                SingleKind::Test => ("Send a test message to", "send", "It does not count as a campaign message."),
+                SingleKind::Test => {
+                    ("Send a test message to", "send", "The test does not count as a campaign message.")
+                }
             };
             Question::new(format!("{what} {phones} {through}?"), Answer::Yes, action)
-                .note(format!("It costs money. {effect}"))
+                .note(format!("This costs money. {effect}"))
         }
         Proposal::OutsideWindow { opens } => {
             Question::new("Send the test messages outside the window?", Answer::Yes, "send")

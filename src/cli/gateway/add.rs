@@ -85,7 +85,7 @@ fn refused(context: &Context, error: Error) -> Failure {
 /// Refuses an invalid or existing profile name before the first question.
 fn refuse_name(context: &Context, name: &str, place: &Path) -> Result<(), Failure> {
     if !is_slug(name) {
-        let help = "use 1 to 64 characters from a-z, 0-9 and `-`, such as `production`";
+        let help = "use 1 to 64 characters from a-z, 0-9 and `-`, for example `production`";
         return Err(Failure::wrong(format!("`{name}` is not a valid profile name; {help}")));
     }
     let is_there = || Ok::<_, Failure>(context.profiles().load(Some(place))?.names().any(|there| there == name));
@@ -145,7 +145,7 @@ impl Questions<'_> {
 
     async fn async_url(&self, given: Option<String>) -> Result<Option<Address>, Failure> {
         let question = "Sync: campaign waits for the result of each request. Async: the gateway queues the messages, which needs a \
-                        second URL from your provider.\nURL for async, or press Enter for sync: ";
+                        second URL from your provider.\nURL for async mode, or press Enter for sync mode: ";
         let given = given.or_else(|| (!self.can_ask).then(String::new));
         self.answer(("--async-url URL", given), question, |text| {
             Some(text).filter(|text| !text.is_empty()).map(address).transpose()
@@ -158,7 +158,7 @@ impl Questions<'_> {
             return Ok(None);
         }
         let question = format!(
-            "How many messages does your provider allow per second or minute, such as 10/s or 600/min?\n\
+            "How many messages does your provider allow per second or minute? Examples: 10/s, 600/min.\n\
              Limit, or press Enter for {RATE}: "
         );
         let rate = |text: &str| match text.parse() {
@@ -191,7 +191,7 @@ impl Questions<'_> {
             return Err(Failure::wrong("Cancelled. Nothing was written."));
         }
         if key.expose_secret().is_empty() {
-            let help = "add `--key-env VAR` or `--key-file FILE`, type it, or pass it on standard input";
+            let help = "type the key, pass it on standard input, or add `--key-env VAR` or `--key-file FILE`";
             return Err(Failure::wrong("the key is missing").with_help(help));
         }
         Ok(key)
@@ -208,7 +208,8 @@ impl Questions<'_> {
             return read(given.trim()).map_err(|problem| Failure::wrong(format!("`{option}`: {problem}")));
         }
         if !self.can_ask {
-            return Err(Failure::wrong("cannot ask without a terminal").with_help(format!("add `{option}`")));
+            return Err(Failure::wrong("cannot ask for the missing values without a terminal")
+                .with_help(format!("add `{option}`")));
         }
         // Only the last line is a prompt.
         let (explanation, prompt) = question.rsplit_once('\n').unwrap_or(("", question));

@@ -39,7 +39,7 @@ pub(super) async fn status(context: &Context, args: &MessageArgs) -> Result<u8, 
 /// The question about the message with this identifier, as a person typed it.
 fn question(typed: &str, is_gateways: bool) -> Result<AskStatus, Failure> {
     match is_gateways {
-        true => AskStatus::about_theirs(typed).ok_or_else(|| Failure::wrong("an empty identifier")),
+        true => AskStatus::about_theirs(typed).ok_or_else(|| Failure::wrong("the message identifier is empty")),
         false => AskStatus::about_ours(typed).ok_or_else(|| {
             Failure::wrong(format!("`{typed}` is not a number from the `id` column of the results"))
                 .with_help("add `--msg-id` if it is the gateway's own identifier")

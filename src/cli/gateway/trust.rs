@@ -33,14 +33,14 @@ async fn confirm(context: &Context, changes: &[WeakerRule]) -> Result<(), Failur
             changes.iter().map(|WeakerRule { account, known, .. }| format!("`{account}` needs {known}")).collect();
         let now = changes.first().map_or("", |change| &change.now);
         return Err(Failure::wrong(format!(
-            "the account {}, and the profile now has {now}; nothing changed",
-            needs.join(", the account ")
+            "the account {}, but the profile now has {now}; nothing was changed",
+            needs.join(" and the account ")
         ))
-        .with_help("restore `approval`, or accept the change in a terminal"));
+        .with_help("restore `approval`, or accept the change at a terminal"));
     }
-    let mut question = Question::new("Accept a weaker approval?", Answer::Word("weaken"), "accept");
+    let mut question = Question::new("Accept a weaker approval rule?", Answer::Word("weaken"), "accept");
     for WeakerRule { account, known, by, at, .. } in changes {
-        let before = format!("{known}, for the account `{account}`, recorded by {by} at {}", minute(*at));
+        let before = format!("{known} for account `{account}`, recorded by {by} at {}", minute(*at));
         question.add("before", [before.into()]);
     }
     if let Some(WeakerRule { now, .. }) = changes.first() {

@@ -18,8 +18,7 @@ pub(super) fn hint(changed: &ChangedInputs, options: &Options) -> String {
     match changes {
         InputChanges::List { .. } => format!(
             "to send to the current list, except recipients who already have the message: `{accept}`; to finish with \
-             the old list, \
-             restore it; to cancel the rest: `{stop}`"
+             the old list, restore it; to cancel the rest: `{stop}`"
         ),
         InputChanges::Campaign(_) => format!(
             "to apply the changes to recipients who have no message yet: `{accept}`; to finish without the changes, \
@@ -49,11 +48,11 @@ fn of_earlier_edition(run: &str, edition: &EarlierEdition, (accept, stop): (&str
     let first = format!("to cancel the rest of {run}: `{stop}`, then run the same command again");
     match edition.is_kept {
         true => format!(
-            "{first}; to send the changes to everyone who has no message of {run} yet: `{accept}`; the run after that \
-             sends {now}"
+            "{first}; to send with the changes to recipients who have no message from {run} yet: `{accept}`; the next \
+             run sends {now}"
         ),
         false => format!(
-            "{first}; to send {now} to everyone who has no message of {run}: `{accept}`; the run after that sends {now} \
+            "{first}; to send {now} to recipients who have no message from {run}: `{accept}`; the next run sends {now} \
              to the others"
         ),
     }

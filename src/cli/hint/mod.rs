@@ -17,7 +17,7 @@ use crate::runs::{
 };
 
 /// How an action is confirmed if there is no terminal.
-const CONFIRM: &str = "run it at a terminal, or add `--yes` to confirm in advance";
+const CONFIRM: &str = "run the command at a terminal, or add `--yes` to confirm in advance";
 /// How a test is sent outside of the window if there is no terminal.
 const OUTSIDE_WINDOW: &str = "wait until the window opens, or add `--outside-window`";
 /// How a campaign becomes due again.
@@ -31,44 +31,47 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
     Some(match error {
         Error::Unanswered { gateway, failure, .. } => return unanswered(gateway, failure.cause, &failure.reason),
         Error::Template(refusal) => return template(refusal, options),
-        Error::SandboxAccount => "start a sandbox with `campaign sandbox`, and add `--gateway NAME` with the profile that it \
-                                  prints"
-            .to_owned(),
-        Error::NoGateway => format!("add one: `{}`", command("gateway add NAME")),
-        Error::SeveralGateways(_) => "choose one with `--gateway NAME`".to_owned(),
+        Error::SandboxAccount => {
+            "start a sandbox with `campaign sandbox`, then add `--gateway NAME` with the profile that it prints".to_owned()
+        }
+        Error::NoGateway => format!("add a profile: `{}`", command("gateway add NAME")),
+        Error::SeveralGateways(_) => "choose a profile with `--gateway NAME`".to_owned(),
         Error::NoSuchRun { near: Some(near), .. } => format!("did you mean `{near}`?"),
         Error::NoSuchRun { near: None, .. } => format!("list the runs of this ledger: `{}`", command("status")),
         Error::Busy { campaign, .. } => {
             let (status, stop) = (command(&format!("status {campaign}")), command(&format!("stop {campaign}")));
-            format!("watch it with `{status}`, or stop it with `{stop}`")
+            format!("watch the run with `{status}`, or stop it with `{stop}`")
         }
         // Single operations can be stopped only where they were started.
-        Error::BusyRun { campaign, .. } if SingleKind::named(campaign).is_some() => "wait until it ends".to_owned(),
+        Error::BusyRun { campaign, .. } if SingleKind::named(campaign).is_some() => {
+            "wait until that process ends".to_owned()
+        }
         Error::BusyRun { campaign, .. } => {
-            format!("wait until it ends, or stop it with `{}`", command(&format!("stop {campaign}")))
+            format!("wait until that run ends, or stop it with `{}`", command(&format!("stop {campaign}")))
         }
         Error::NothingToStopYet { .. } => "try again in a moment".to_owned(),
-        Error::RoundUnfinished { .. } => "finish it first: run the same command without `--again`".to_owned(),
+        Error::RoundUnfinished { .. } => "finish that run first: run the same command without `--again`".to_owned(),
         Error::Retry(refusal) => return retry(refusal, options),
         Error::Cancelled { file: campaign, gateway, .. } => {
             let campaign = campaign.as_deref().map_or_else(|| "FILE".to_owned(), file);
             format!(
-                "to send its rejected and unsent rows: `{}`; to include its cancelled recipients, use a new `edition` or \
-                 `--again`, which also send to recipients who already have the message",
+                "to retry rejected and unsent rows of the run: `{}`; to include its cancelled recipients, use a new \
+                 `edition` or `--again`, which also send to recipients who already have the message",
                 options.command(through(format!("run {campaign}"), Some(gateway)))
             )
         }
         Error::SingleRun { run } => single_run(run).to_owned(),
-        Error::SinglesOnTheirWay { .. } => "press Ctrl-C there".to_owned(),
-        Error::NoCampaign(_) => "`campaign gateway --help` shows how to repeat it".to_owned(),
+        Error::SinglesOnTheirWay { .. } => "press Ctrl-C in the terminal where that process is running".to_owned(),
+        Error::NoCampaign(_) => "see `campaign gateway --help` for how to repeat it".to_owned(),
         Error::OtherFile { .. } => {
             "if this is another campaign, change its `name`; if you moved the file, add `--moved`".to_owned()
         }
         Error::RunsElsewhere { run, .. } => {
             format!("use the name `{run}`; if you moved the file, add `--moved` to the next `run`")
         }
-        Error::TextChanged { .. } => "to send the new message to everyone, set an `edition`, such as `edition: \
-                                      \"{{ today }}\"`; to send it only to the other recipients, add `--accept-changes`"
+        Error::TextChanged { .. } => "to send the new message to everyone, set an `edition`, for example `edition: \
+                                      \"{{ today }}\"`; to send it only to recipients who do not have the old one, \
+                                      add `--accept-changes`"
             .to_owned(),
         Error::NoGatewayNamed => "set `gateway: NAME` in the campaign, or add `--gateway NAME`; to rehearse, add \
                                   `--gateway sandbox`"
@@ -77,7 +80,7 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
         Error::NotConfirmed { what, refusal } => return not_confirmed(what, *refusal),
         Error::Policy(refusal) => policy(refusal, options),
         Error::OtherNumber { number, .. } => format!(
-            "to send it to all of them, use `--again {number}`; to send only to new recipients, remove `--again`"
+            "to send the message to all of them, use `--again {number}`; to send only to new recipients, remove `--again`"
         ),
         Error::TooManyRecipients { number, .. } => {
             format!("check the list with `campaign check`; to send to all of them, add `--up-to {number}`")
@@ -88,17 +91,17 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
             command(&format!("gateway trust {gateway}"))
         ),
         Error::WeakerApproval(change) => format!(
-            "restore `approval`, or accept the change in a terminal: `{}`",
+            "restore `approval`, or accept the change at a terminal: `{}`",
             command(&format!("gateway trust {}", change.gateway))
         ),
         Error::OtherReach { .. } => "restore the profile's address".to_owned(),
         Error::Backup(BackupRefusal::NotPutBack { .. }) => {
-            format!("restore it where you want to use it: `{}`", command("ledger restore DIR"))
+            format!("restore the backup where you want to use it: `{}`", command("ledger restore DIR"))
         }
         Error::Backup(BackupRefusal::MaySendTwice { number, .. }) => accept_duplicates(*number),
-        Error::LedgerLost { .. } => "if they were sent with another ledger (another user, `--state-dir` or `--ledger`), use \
-                                     that one; if it is lost, remove recipients who have the message from the list and add \
-                                     `--new-ledger`"
+        Error::LedgerLost { .. } => "if you sent them with another ledger (another user, `--state-dir` or `--ledger`), use \
+                                     that ledger; if it is lost, remove recipients who have the message from the list and \
+                                     add `--new-ledger`"
             .to_owned(),
         Error::Ledger(error) => return ledger(error, options),
         Error::Results(error) => return results(error, options),
@@ -126,7 +129,7 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
 
 /// How possible duplicates are accepted.
 fn accept_duplicates(number: u64) -> String {
-    format!("to accept that, add `--i-accept-duplicates {number}`")
+    format!("to accept possible duplicates, add `--i-accept-duplicates {number}`")
 }
 
 /// What to do about a question that the gateway did not answer.
@@ -161,24 +164,27 @@ pub(super) fn is_refused_locally(reason: &str) -> bool {
 fn template(refusal: &TemplateRefusal, options: &Options) -> Option<String> {
     Some(match refusal {
         TemplateRefusal::Unclear { gateway, view, .. } => {
-            format!("check whether it was created before you try again: `{}`", options.view(*view, gateway))
+            format!("check whether the change was made before you try again: `{}`", options.view(*view, gateway))
         }
         TemplateRefusal::NothingDeleted { .. } => return None,
         TemplateRefusal::NoSuchTemplate { gateway, .. } => {
             let view = crate::runs::AccountView::ViberTemplates;
-            format!("list its templates: `{}`", options.view(view, gateway))
+            format!("list the templates of the account: `{}`", options.view(view, gateway))
         }
-        TemplateRefusal::TextUnknown { .. } => "add it with `--text TEXT`".to_owned(),
+        TemplateRefusal::TextUnknown { .. } => "add the text with `--text TEXT`".to_owned(),
     })
 }
 
 fn retry(refusal: &RetryRefusal, options: &Options) -> Option<String> {
     Some(match refusal {
         RetryRefusal::Unfinished { file: campaign, gateway, .. } => {
-            format!("finish it first: `{}`", options.command(through(format!("run {}", file(campaign)), Some(gateway))))
+            format!(
+                "finish the run first: `{}`",
+                options.command(through(format!("run {}", file(campaign)), Some(gateway)))
+            )
         }
         RetryRefusal::Replaced { .. } => {
-            format!("retry the run that replaced it; to find it: `{}`", options.command("status --all"))
+            format!("retry the run that replaced this one; to find that run: `{}`", options.command("status --all"))
         }
         RetryRefusal::Changed { file, gateway, changes, .. } => changes::retry_hint(changes, file, gateway, options),
         RetryRefusal::Nothing { failed, .. } if *failed > 0 => {
@@ -213,13 +219,13 @@ fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> Option<String> {
 fn policy(refusal: &PolicyRefusal, options: &Options) -> String {
     match refusal {
         PolicyRefusal::Suppressed(_) => format!(
-            "remove the `--to` of this recipient; the number is on the suppression list (`{}`) or in a `suppress` file",
+            "remove this recipient's `--to`; the number is on the suppression list (`{}`) or in a `suppress` file",
             options.command("suppress list")
         ),
         PolicyRefusal::OutsideWindow { .. } => OUTSIDE_WINDOW.to_owned(),
         PolicyRefusal::Capped => "send it later, when the cap allows another message".to_owned(),
         PolicyRefusal::TooManyTests { .. } => format!(
-            "to reach more recipients, send a limited run, such as `{}`, or select rows with `where`",
+            "to reach more recipients, send a limited run, for example with `{}`, or select rows with `where`",
             options.command("run FILE -n 20")
         ),
         PolicyRefusal::UnapprovedTests { digest, .. } => format!(
@@ -233,7 +239,10 @@ fn decision(refusal: &DecisionRefusal, options: &Options) -> Option<String> {
     Some(match refusal {
         DecisionRefusal::DuplicatesNotAccepted { rows, .. } => accept_duplicates(*rows),
         DecisionRefusal::NoIds { run, .. } => {
-            format!("export them: `{}`", options.command(format!("results {run} --state in_doubt --out -")))
+            format!(
+                "export the rows in doubt: `{}`",
+                options.command(format!("results {run} --state in_doubt --out -"))
+            )
         }
         DecisionRefusal::Shortened { run, .. } => format!(
             "export the file with `{}`, which keeps all digits, or select the rows with `--rows`",
@@ -266,12 +275,12 @@ fn ledger(error: &LedgerError, options: &Options) -> Option<String> {
             "use the database: add `--ledger` with its address, or set CAMPAIGN_LEDGER".to_owned()
         }
         LedgerError::NotNewest { .. } => {
-            "restore the newest ledger together with its high-water mark; if it is lost, remove \
-                                          recipients who have the message from the list and add `--new-ledger`"
+            "restore the newest ledger together with its high-water mark; if that ledger is lost, \
+                                          remove recipients who have the message from the list and add `--new-ledger`"
                 .to_owned()
         }
-        LedgerError::Purged { .. } => format!("see its counts: `{}`", options.command("status --all")),
-        LedgerError::Busy { .. } => "wait until it ends, then run the same command again".to_owned(),
+        LedgerError::Purged { .. } => format!("see the run's counts: `{}`", options.command("status --all")),
+        LedgerError::Busy { .. } => "wait until that process ends, then run the same command again".to_owned(),
         LedgerError::Occupied { .. } => "use a database without a ledger".to_owned(),
         LedgerError::TooNew { .. } => "use the version of campaign that wrote it, or a newer one".to_owned(),
         LedgerError::Closed
@@ -286,9 +295,10 @@ fn ledger(error: &LedgerError, options: &Options) -> Option<String> {
 fn results(error: &ResultsError, options: &Options) -> Option<String> {
     match error {
         ResultsError::Ledger(error) => ledger(error, options),
-        ResultsError::Contradicted { run, .. } => {
-            Some(format!("write them to another file: `{}`", options.command(format!("results {run} --out FILE"))))
-        }
+        ResultsError::Contradicted { run, .. } => Some(format!(
+            "write the results to another file: `{}`",
+            options.command(format!("results {run} --out FILE"))
+        )),
         ResultsError::Changed(_) => Some(format!(
             "restore the copy, or start again with `{}`; recipients who already have the message are skipped",
             options.command("run FILE --accept-changes")
@@ -303,11 +313,11 @@ fn results(error: &ResultsError, options: &Options) -> Option<String> {
 fn schedule(refusal: &ScheduleRefusal, options: &Options) -> Option<String> {
     Some(match refusal {
         ScheduleRefusal::None { .. } => {
-            "add a schedule such as `schedule: { every: Mon 10:00 }` and a `timezone` to the file".to_owned()
+            "add a schedule and a `timezone` to the file, for example `schedule: { every: Mon 10:00 }`".to_owned()
         }
         ScheduleRefusal::Over { file: campaign } => {
             let next = options.command(format!("schedule next {}", file(campaign)));
-            format!("{FUTURE_DATE}; `{next}` then shows it")
+            format!("{FUTURE_DATE}; to check the date: `{next}`")
         }
         ScheduleRefusal::OtherFile { name, .. } => format!(
             "give this campaign another `name`, or remove that schedule first: `{}`",
@@ -317,7 +327,9 @@ fn schedule(refusal: &ScheduleRefusal, options: &Options) -> Option<String> {
         ScheduleRefusal::Unknown { any: true, .. } => {
             format!("list the active schedules: `{}`", options.command("schedule list"))
         }
-        ScheduleRefusal::Unknown { any: false, .. } => "no schedule is active".to_owned(),
+        ScheduleRefusal::Unknown { any: false, .. } => {
+            format!("no schedule is active; activate one: `{}`", options.command("schedule add FILE"))
+        }
         ScheduleRefusal::Changed(_) | ScheduleRefusal::Recorded { .. } => return None,
     })
 }
@@ -336,8 +348,8 @@ mod tests {
             let (campaign, gateway) = (campaign.to_owned(), "main".to_owned());
             told(&Error::BusyRun { campaign, gateway, since: None })
         };
-        assert_eq!(busy("gateway.lookup"), "wait until it ends");
-        assert_eq!(busy("sale"), "wait until it ends, or stop it with `campaign stop sale`");
+        assert_eq!(busy("gateway.lookup"), "wait until that process ends");
+        assert_eq!(busy("sale"), "wait until that run ends, or stop it with `campaign stop sale`");
     }
 
     #[test]
@@ -346,7 +358,7 @@ mod tests {
             ("connection refused by 127.0.0.1:8025", true),
             ("connection refused by localhost:8025", true),
             ("connection refused by [::1]:8025", true),
-            ("no connection to gateway.invalid: dns error", false),
+            ("cannot connect to gateway.invalid: dns error", false),
         ] {
             assert_eq!(connection_hint("main", reason) == START_SANDBOX, is_sandbox, "{reason}");
         }

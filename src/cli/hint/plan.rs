@@ -10,19 +10,19 @@ pub(super) fn hint(refusal: &PlanRefusal, options: &Options) -> Option<String> {
     };
     let approve = |digest: &str| options.command(format!("approve {digest} --key FILE"));
     Some(match refusal {
-        PlanRefusal::Unknown { .. } => format!("make a plan: `{}`", options.command("plan FILE")),
+        PlanRefusal::Unknown { .. } => format!("create a plan: `{}`", options.command("plan FILE")),
         PlanRefusal::OtherVersion { .. } => format!("plan the campaign again: `{}`", options.command("plan FILE")),
         PlanRefusal::Changed { file, gateway, what, .. } if what.is_empty() => {
-            format!("see what it would send now: `{}`", of_campaign("plan", file, gateway))
+            format!("see what the campaign would send now: `{}`", of_campaign("plan", file, gateway))
         }
         PlanRefusal::Changed { file, gateway, .. } => {
-            format!("undo the changes, or plan it again: `{}`", of_campaign("plan", file, gateway))
+            format!("undo the changes, or plan the campaign again: `{}`", of_campaign("plan", file, gateway))
         }
         PlanRefusal::More { file, gateway, .. } => {
-            format!("to send to all of them, plan it again: `{}`", of_campaign("plan", file, gateway))
+            format!("to send to all of them, plan the campaign again: `{}`", of_campaign("plan", file, gateway))
         }
         PlanRefusal::NobodyLeft { file, gateway, .. } => {
-            format!("finish it without the plan: `{}`", of_campaign("run", file, gateway))
+            format!("finish the run without the plan: `{}`", of_campaign("run", file, gateway))
         }
         PlanRefusal::Used { digest } => {
             format!("to approve one more run: `{}`", options.command(format!("approve {}", short(digest))))
@@ -38,12 +38,11 @@ pub(super) fn hint(refusal: &PlanRefusal, options: &Options) -> Option<String> {
             let run = options.command(format!("{run} --plan DIGEST"));
             format!("run `{plan}`, then `{}`, then `{run}`", approve("DIGEST"))
         }
-        PlanRefusal::NeedsKey { digest, .. } => format!("sign it: `{}`", approve(short(digest))),
-        PlanRefusal::NobodyCanSign => "approve it at a terminal, without a key".to_owned(),
-        PlanRefusal::NoSchedule { .. } => format!(
-            "`--standing` approves an active schedule; activate it with `{}`",
-            options.command("schedule add FILE")
-        ),
+        PlanRefusal::NeedsKey { digest, .. } => format!("sign the approval: `{}`", approve(short(digest))),
+        PlanRefusal::NobodyCanSign => "approve the plan at a terminal, without a key".to_owned(),
+        PlanRefusal::NoSchedule { .. } => {
+            format!("activate the schedule first: `{}`", options.command("schedule add FILE"))
+        }
         PlanRefusal::Ambiguous { .. }
         | PlanRefusal::Approved { .. }
         | PlanRefusal::NoCampaign { .. }

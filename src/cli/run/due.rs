@@ -70,11 +70,13 @@ async fn wait(context: &Context, args: &RunArgs, schedule: &Schedule) -> Result<
             handled = missed.at;
             let others = match due.before {
                 0 => String::new(),
-                before => format!(", as were {before} earlier dates"),
+                before => {
+                    format!("; {before} earlier {} missed too", if before == 1 { "run was" } else { "runs were" })
+                }
             };
             let (date, late) = (words::date(missed), duration(lateness(missed.at, now)));
             countdown.suspend(|| {
-                context.output.note(&format!("{date} was missed by {late}{others}; nothing is sent for it"))
+                context.output.note(&format!("the run for {date} was missed by {late} and is not sent{others}"))
             });
         }
         if let Some(occurrence) = due.begins {

@@ -152,7 +152,7 @@ impl Words<'_> {
     fn unconfirmed(&self, EndedRun { run, unconfirmed, .. }: &EndedRun) -> String {
         let retry = self.output.command(format!("retry {} --state failed", run.name()));
         format!(
-            "not retried: {} (the gateway did not confirm failure on every channel); to try again: {retry}",
+            "not retried: {} (the gateway did not confirm that delivery failed on every channel); to try again: {retry}",
             plural(*unconfirmed, "message")
         )
     }
@@ -211,18 +211,18 @@ impl Words<'_> {
     fn another_round(&self, everybody: u64) -> String {
         let again = run_again(&self.inputs.campaign.file, self.gateway);
         let another = match self.inputs.campaign.brief.edition {
-            None => "give the campaign an `edition` such as `edition: \"{{ today }}\"`",
-            Some(_) => "change the campaign's `edition`, or wait if it contains the date",
+            None => "give the campaign an `edition`, for example `edition: \"{{ today }}\"`",
+            Some(_) => "change the campaign's `edition`, or wait for the next day if it contains the date",
         };
         let again = self.output.command(format!("{again} --again {everybody}"));
-        format!("to send a new mailing, {another}; to send this one to all recipients once more: {again}")
+        format!("to send a new mailing, {another}; to send this message to all recipients again: {again}")
     }
 
     /// A run with rows in doubt, and the command about it.
     fn open_doubt(&self, OpenDoubt { run, rows, step }: &OpenDoubt) -> (String, String) {
         let command = self.output.about_run(run, step);
         let are = one_or(*rows, "is", "are");
-        (format!("{} of {run} {are} still in doubt: {command}", plural(*rows, "row")), command)
+        (format!("{} in {run} {are} still in doubt: {command}", plural(*rows, "row")), command)
     }
 
     /// What a person should know of this call besides the counts.
@@ -238,7 +238,7 @@ impl Words<'_> {
             let (recipients, were) = (plural(ended.opted_out, "recipient"), one_or(ended.opted_out, "was", "were"));
             notes.push(match run.live {
                 true => format!("{recipients} opted out during the run and {were} skipped"),
-                false => format!("{recipients} opted out; after a live run they would no longer receive marketing"),
+                false => format!("{recipients} opted out; after a live run, they get no more marketing messages"),
             });
         }
         notes.extend(ended.oddities.counts().map(|(oddity, count)| odd(oddity, count)));
@@ -247,8 +247,8 @@ impl Words<'_> {
         if doubt > 0 {
             let (rows, are) = (plural(doubt, "row"), one_or(doubt, "is", "are"));
             notes.push(format!(
-                "{rows} {are} in doubt: the gateway might or might not have accepted them. They are not sent again. \
-                 The results give the reason for each row"
+                "{rows} {are} in doubt: the gateway might or might not have accepted the messages, so they are not sent \
+                 again. The results show the reason for each row"
             ));
             notes.push(format!("to ask the gateway again: {}", output.about_run(&name, &NextStep::Ask)));
             notes.push(format!("to decide yourself: {resolve}, where DECISION is sent, not-sent or send-again"));
@@ -257,7 +257,7 @@ impl Words<'_> {
         if unresolved > 0 {
             let rows = plural(unresolved, "row");
             notes.push(format!(
-                "{rows} unresolved: the gateway cannot tell whether they were sent; to decide: {resolve}"
+                "{rows} unresolved: the gateway cannot tell whether the messages were sent; to decide: {resolve}"
             ));
         }
         let skipped = counts.get(State::Skipped);
@@ -276,12 +276,12 @@ impl Words<'_> {
         {
             let time = Duration::from_secs_f64(sent as f64 / per_second);
             let openings = self.inputs.campaign.openings(None, time, None);
-            let openings = openings.map(|openings| format!(", spread over {openings} windows of `delivery.window`"));
+            let openings = openings.map(|openings| format!(", spread over {openings} sending windows"));
             let (time, openings) = (duration(time), openings.unwrap_or_default());
-            notes.push(format!("a live run would take about {time} at `delivery.rate: {rate}`{openings}"));
+            notes.push(format!("a live run takes about {time} at `delivery.rate: {rate}`{openings}"));
         }
         if let (true, Some(per_day)) = (compares, &self.inputs.campaign.per_day) {
-            notes.push(format!("a live run would take {} with `delivery.per_day`", plural(per_day.days(sent), "day")));
+            notes.push(format!("a live run takes {} because of `delivery.per_day`", plural(per_day.days(sent), "day")));
         }
         notes
     }
@@ -356,7 +356,7 @@ fn object(summary: &Summary, code: u8) -> Value {
     object["exit"] = code.into();
     if !matches!(code, exit::FINE | exit::REJECTIONS | exit::DOUBT) {
         let reason = summary.why.clone().or_else(|| summary.notes.last().cloned());
-        object["error"] = reason.unwrap_or_else(|| "the run ended before the last row".to_owned()).into();
+        object["error"] = reason.unwrap_or_else(|| "the run stopped before the last row".to_owned()).into();
     }
     object
 }
@@ -372,7 +372,7 @@ fn since(before: &SentBefore) -> String {
     let from = file.as_ref().map(|file| format!(", from `{}`", file.display())).unwrap_or_default();
     let later = match later {
         0 => String::new(),
-        runs => format!(" and in {} after it", plural(*runs as u64, "run")),
+        runs => format!(" and in {}", plural(*runs as u64, "later run")),
     };
     format!("already sent in {run} ({}){from}{later}", minute(*began_at))
 }
@@ -382,7 +382,8 @@ fn cancelled_in(runs: &[String]) -> Option<String> {
     let (last, others) = runs.split_last()?;
     let runs = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
     Some(format!(
-        "cancelled earlier: recipients of {runs}. A new `edition` sends to them; `--again` sends to all recipients once more"
+        "recipients cancelled in {runs} are skipped; to send to them, use a new `edition`; to send to all recipients again, \
+         add `--again`"
     ))
 }
 
@@ -395,9 +396,7 @@ fn odd(oddity: Oddity, count: u64) -> String {
         Oddity::RepeatedMsgId => "a `msg_id` that another message already has",
     };
     let times = plural(count, "time");
-    format!(
-        "warning: the gateway returned {what} {times}; the responses count, but please report this to your provider"
-    )
+    format!("warning: the gateway returned {what} {times}; the responses were accepted, but please tell your provider")
 }
 
 /// Why messages are in doubt after a request to slow down, and how to get such messages retried.

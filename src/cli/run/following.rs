@@ -29,11 +29,11 @@ pub(super) fn note(output: &Output, inputs: &Inputs, run: &Run, counts: &StateCo
     Some(match delivery(inputs, run, counts)? {
         Delivery::Webhook => {
             let serve = output.command("serve");
-            format!("delivery: receipts arrive by webhook while `{serve}` is running")
+            format!("delivery receipts arrive by webhook while `{serve}` is running")
         }
         Delivery::Asked => {
             let ask = output.command(format!("reconcile {} --all", run.name()));
-            format!("delivery: to ask the gateway for the status of every message: {ask}")
+            format!("to ask the gateway for the delivery status of every message: {ask}")
         }
     })
 }

@@ -18,7 +18,11 @@ pub(super) fn lines(counts: &Counts) -> Vec<String> {
         lines.push(format!("{channel}: {} · {} {currency}", parts.join(", "), spent.shortest()));
     }
     let funds = &counts.funds;
-    lines.push(format!("the scenario cost {} {currency}, {} left", funds.spent.shortest(), funds.balance.shortest()));
+    lines.push(format!(
+        "cost in this scenario: {} {currency}; balance left: {} {currency}",
+        funds.spent.shortest(),
+        funds.balance.shortest()
+    ));
     lines
 }
 

@@ -63,7 +63,7 @@ pub(super) async fn add(context: &Context, args: &ArmArgs) -> Result<u8, Failure
     if repeats_itself {
         text.line(2, [caution("warning:"), format!(" {SAYS_THE_SAME}").into()]);
     }
-    text.line(2, ["It sends while `campaign serve` is running.".into()]);
+    text.line(2, ["The schedule sends while `campaign serve` is running.".into()]);
     text.push(Line::next(context.output.command("serve")));
     context.output.done(text, exit::FINE);
     Ok(exit::FINE)

@@ -61,7 +61,7 @@ fn details(view: &ArmedView) -> Text {
         record.findings.iter().for_each(|finding| add_finding(&mut text, finding));
     }
     if !view.findings.is_empty() {
-        text.push(Line::failure([strong(view.name.as_str()), plain(" · its file now has errors:")]));
+        text.push(Line::failure([strong(view.name.as_str()), plain(" · the campaign file now has errors:")]));
         view.findings.iter().for_each(|finding| add_finding(&mut text, finding));
     }
     text
@@ -83,9 +83,7 @@ pub(super) async fn order(context: &Context, name: &str, order: ScheduleOrder) -
     change_armed(context.ledger().await?.as_ref(), name, order).await?;
     let (state, words) = match order {
         ScheduleOrder::Pause => ("paused", "is paused and sends nothing until it is resumed"),
-        ScheduleOrder::Resume { .. } => {
-            ("armed", "is active again from its next occurrence; missed occurrences are not sent")
-        }
+        ScheduleOrder::Resume { .. } => ("armed", "is active again from its next run; missed runs are not sent"),
         ScheduleOrder::Remove => ("removed", "is no longer active"),
     };
     if context.output.json {
@@ -108,7 +106,7 @@ fn row(view: &ArmedView) -> [Span; 3] {
         (ArmedState::Armed, Some(next)) => words::date(next),
         (ArmedState::Armed, None) => "no longer due".to_owned(),
         (ArmedState::Paused, _) => String::new(),
-        (ArmedState::Changed(change), _) => format!("{change}; activate it again"),
+        (ArmedState::Changed(change), _) => format!("{change}; activate the schedule again"),
         (ArmedState::Damaged(problem), _) => format!("nothing is sent: {}", one_line(problem)),
     };
     let state = match &view.state {

@@ -42,7 +42,7 @@ pub(super) fn not_due(campaign: &Path, schedule: &Schedule, output: &Output) -> 
         None => {
             let (over, status) = (ScheduleRefusal::Over { file: campaign.to_owned() }, output.command("status"));
             Failure::wrong(over.to_string()).with_help(format!(
-                "{FUTURE_DATE}; to send it now, make sure with `{status}` that it has not been sent, then use `{at_once}`"
+                "{FUTURE_DATE}; to send it now, check with `{status}` that it has not been sent yet, then run `{at_once}`"
             ))
         }
     }

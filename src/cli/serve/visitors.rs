@@ -28,7 +28,7 @@ pub(super) fn link(context: &Context, args: &LinkArgs) -> Result<u8, Failure> {
     let Some(address) = known else {
         let serve = context.output.command("serve");
         return Err(
-            Failure::wrong("no server has used this state folder yet").with_help(format!("start one: `{serve}`"))
+            Failure::wrong("no server has used this state folder yet").with_help(format!("start a server: `{serve}`"))
         );
     };
     let link = link_at(&visitors, &address, (&args.name, args.decide), now);
@@ -124,11 +124,11 @@ pub(super) fn closed(context: &Context, visitors: &Visitors, error: &io::Error) 
     let (file, link) = (visitors.file().display(), context.output.command("serve link --for NAME"));
     let remedy = match error.kind() {
         io::ErrorKind::InvalidData => {
-            format!("delete the file, which signs everybody out, and create new sign-in links with `{link}`")
+            format!("delete the file, which signs everyone out, and create new sign-in links with `{link}`")
         }
         _ => {
             "check that the file and its folder are readable and writable, then start `campaign serve` again".to_owned()
         }
     };
-    format!("cannot read or write the dashboard sign-ins in `{file}`: {error}; {remedy}")
+    format!("cannot read or write the dashboard's sign-in file `{file}`: {error}; {remedy}")
 }

@@ -115,7 +115,7 @@ fn warnings(read: &OptOutFile) -> Vec<String> {
     let dates = dates.map(|(header, unread)| {
         let (header, rows) = (one_line(header), plural(*unread, "row"));
         let verb = if *unread == 1 { "has" } else { "have" };
-        format!("{rows} of `{header}` {verb} an unreadable or future date; they get the time of the import instead")
+        format!("column `{header}`: {rows} {verb} an unreadable or future date; the time of the import is used instead")
     });
     mixed.chain(dates).collect()
 }
@@ -127,13 +127,13 @@ fn mixed_column(MixedColumn { header, opted_out, reachable, example }: &MixedCol
     let all = if rows == 1 { "its only row".to_owned() } else { format!("all {}", plural(rows, "row")) };
     let (opted_out, advice) = match *opted_out {
         0 => ("none".to_owned(), ""),
-        some => {
-            (thousands(some), ". To opt out only the marked ones, move them to a separate file and import that file")
-        }
+        some => (
+            thousands(some),
+            ". To opt out only rows marked as opted out, move them to a separate file and import that file",
+        ),
     };
     format!(
-        "the column `{header}` marks {subscribed} as not opted out (such as {example}) and {opted_out} as opted out; \
-         the import \
-         opts out {all}{advice}"
+        "the column `{header}` marks {subscribed} as not opted out (for example, {example}) and {opted_out} as opted out; \
+         the import opts out {all}{advice}"
     )
 }

@@ -135,7 +135,7 @@ fn written<T>(result: Result<T, ListingError>) -> Result<Option<T>, Failure> {
         Ok(told) => Ok(Some(told)),
         Err(ListingError::Ledger(error)) => Err(error.into()),
         Err(ListingError::Written(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(None),
-        Err(ListingError::Written(error)) => Err(Failure::storage(format!("the list cannot be written: {error}"))),
+        Err(ListingError::Written(error)) => Err(Failure::storage(format!("cannot write the list: {error}"))),
     }
 }
 
@@ -160,7 +160,7 @@ async fn unknown_campaign(ledger: &dyn Ledger, name: Option<&str>) -> Result<Opt
     let known = || list_all(others.iter().map(String::as_str).take(NAMED));
     let near = near.unwrap_or_else(|| match others.is_empty() {
         true => String::new(),
-        false => format!("; it has campaigns named {}", known()),
+        false => format!("; campaigns in the ledger: {}", known()),
     });
     Ok(Some(format!("the ledger has no run or schedule for a campaign named `{}`{near}", one_line(name))))
 }
@@ -168,8 +168,8 @@ async fn unknown_campaign(ledger: &dyn Ledger, name: Option<&str>) -> Result<Opt
 fn terms(args: &TermsArgs) -> Result<OptOutTerms, Failure> {
     let TermsArgs { campaign, reason, region } = args;
     if let Some(name) = campaign.as_deref().filter(|name| !is_slug(name)) {
-        let what = "`--campaign` takes a campaign's name, 1 to 64 of a-z, 0-9 and -";
-        return Err(Failure::wrong(format!("{what}; `{}` is not a valid name", one_line(name))));
+        let help = "use 1 to 64 characters from a-z, 0-9 and `-`";
+        return Err(Failure::wrong(format!("`--campaign`: `{}` is not a valid campaign name; {help}", one_line(name))));
     }
     let (campaign, reason, region) = (campaign.clone(), reason.clone(), number::region(region.as_deref())?);
     Ok(OptOutTerms { campaign, reason, region, by: None })

@@ -55,7 +55,7 @@ async fn remove_number(
         general = general_opt_out(ledger.as_ref(), phone, terms).await?;
         if !args.yes && !listed.is_empty() {
             let what = plural(listed.len() as u64, "opt-out");
-            let title = format!("Remove {what} of +{phone}?");
+            let title = format!("Remove {what} for +{phone}?");
             let mut question = Question::new(title, Answer::Yes, format!("remove {what}"));
             for (index, entry) in listed.iter().enumerate() {
                 question.add(if index == 0 { "opt-outs" } else { "" }, [about(entry).trim().into()]);
@@ -86,9 +86,12 @@ async fn remove_number(
         text += &format!("; it had been on the list since {}\n", minute(*at));
     }
     if removed.is_empty() {
-        let named = terms.campaign.as_ref().map(|name| format!(" for the campaign {name}")).unwrap_or_default();
-        let alone = if general.is_some() { " alone" } else { "" };
-        text = format!("+{phone} is not on the list{named}{alone}: nothing changed\n");
+        let why = match (&terms.campaign, &general) {
+            (Some(name), Some(_)) => format!("has no separate opt-out from campaign {name}"),
+            (Some(name), None) => format!("is not on the list for campaign {name}"),
+            (None, _) => "is not on the list".to_owned(),
+        };
+        text = format!("+{phone} {why}; nothing was changed\n");
     }
     text += &general.as_ref().map(|general| format!("  {}\n", still_listed(general))).unwrap_or_default();
     context.output.done(&text, exit::FINE);
@@ -114,7 +117,7 @@ fn still_listed(general: &OptOut) -> String {
 
 async fn remove_import(context: &Context, args: &RemoveArgs, source: &str, terms: &OptOutTerms) -> Result<(), Failure> {
     let Some(ledger) = context.existing_ledger().await? else {
-        return Err(Failure::wrong("nothing was imported: there is no ledger yet"));
+        return Err(Failure::wrong("there are no imports to undo: the ledger does not exist yet"));
     };
     let warnings = warn(context, ledger.as_ref(), terms).await?;
     let found = ImportedEntries::find(ledger.as_ref(), source, terms.campaign.as_deref()).await?;
@@ -184,7 +187,7 @@ fn kept(forgotten: u64) -> String {
 /// No import has this source; which ones there are.
 fn no_import(source: &str, found: &ImportedEntries) -> Failure {
     let failure = Failure::wrong(match found.forgotten {
-        0 => format!("no opt-out on the list was imported from `{}`; nothing was changed", one_line(source)),
+        0 => format!("the list contains no opt-outs imported from `{}`; nothing was changed", one_line(source)),
         _ => format!(
             "nothing was removed: all recipients from `{}` have been erased with `forget`, and their opt-outs stay on the list",
             one_line(source)

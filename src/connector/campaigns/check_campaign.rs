@@ -17,8 +17,8 @@ use crate::runs::{self, CheckedCampaign, Error, OwnFiles};
 pub(super) const TOOL: Tool = Tool {
     name: "check_campaign",
     title: "Check a campaign",
-    description: "Checks a campaign before it is sent. Returns problems in its file, its texts and its list of \
-                  recipients, the number of messages and of their parts, the cost, and the number of skipped rows. \
+    description: "Checks a campaign before it is sent. Returns problems in the campaign file, the messages and the \
+                  recipient list, the number of messages and message parts, the cost, and the number of skipped rows. \
                   Costs nothing and sends nothing.",
     annotations: LOCAL,
     input: || about_campaign(json!({})),
@@ -27,11 +27,11 @@ pub(super) const TOOL: Tool = Tool {
             json!({
                 "file": text("The name of the campaign file."),
                 "gateway": text("The gateway that the campaign would use."),
-                "ok": { "type": "boolean", "description": "Whether the campaign can be sent: no finding is an error." },
+                "ok": { "type": "boolean", "description": "Whether the campaign can be sent. If false, at least one finding is an error." },
                 "findings": { "type": "array", "items": finding_schema() },
                 "rows": number("The number of rows in the list."),
                 "counts": counts(),
-                "parts": number("The number of parts of all messages."),
+                "parts": number("The total number of message parts."),
                 "cost": { "type": "number", "description": "The maximum cost, if the profile has prices." },
                 "currency": text("The currency of `cost`."),
             }),

@@ -100,7 +100,7 @@ impl OpenFolder<'_> {
             tracing::error!("cannot read the campaigns folder: {error}");
             ToolError::new(
                 "internal",
-                "cannot read the campaigns folder; the connector's operator finds the cause in the log",
+                "cannot read the campaigns folder; the connector's operator can find the cause in the log",
             )
         })
     }
@@ -146,7 +146,7 @@ impl OpenFolder<'_> {
             let Campaign { brief, .. } = &inputs.campaign;
             if inputs.campaign.names_gateway() && inputs.own_gateway != gateway {
                 return Err(Error::Input(format!(
-                    "the campaign `{}` goes through `{}`, but this connector uses `{gateway}`: start a connector for \
+                    "the campaign `{}` uses the gateway `{}`, but this connector uses `{gateway}`; start a connector for \
                      that gateway",
                     brief.name, inputs.own_gateway,
                 )));

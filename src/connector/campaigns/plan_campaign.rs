@@ -25,7 +25,7 @@ pub(super) const TOOL: Tool = Tool {
                 "rows": number("The number of rows in the list."),
                 "counts": counts(),
                 "messages": number("The number of messages that would be sent."),
-                "parts": number("The number of parts of all messages."),
+                "parts": number("The total number of message parts."),
                 "cost": { "type": "number", "description": "The maximum cost, if the profile has prices." },
                 "currency": text("The currency of `cost`."),
                 "on_in_doubt": text("How to handle messages whose outcome is unknown: hold, assume_sent or \

@@ -23,7 +23,7 @@ pub(super) const TOOL: Tool = Tool {
         let more = json!({
             "edition": text("The edition, which distinguishes repeated runs of a campaign."),
             "endpoint": text("The endpoint that receives the requests: sync or async."),
-            "parts": number("The number of parts that the gateway billed, as far as it is known."),
+            "parts": number("The number of message parts that the gateway billed, as far as known."),
             "began_at": text("When the run started."),
             "ended_at": text("When the run last ended."),
             "results": text("The path of the results file, which has the result of each row."),

@@ -17,7 +17,7 @@ pub(super) const TOOL: Tool = Tool {
     output: || {
         object(
             json!({
-                "id": answered("The message's identifier, as the gateway returns it."),
+                "id": answered("The identifier of the message, as the gateway returns it."),
                 "msg_id": answered("The gateway's identifier of the message."),
                 "type": text("The channel."),
                 "status": text("The delivery status, as the gateway names it."),

@@ -87,7 +87,7 @@ pub(super) fn sending(said: Value, required: &[&str]) -> Value {
         "confirm": confirm(),
         "repeat": {
             "type": "boolean",
-            "description": "Send the same message to the same number again within a minute.",
+            "description": "Set to `true` to send the same message to the same number again within a minute.",
         },
     });
     if let (Some(properties), Value::Object(said)) = (properties.as_object_mut(), said) {

@@ -9,8 +9,8 @@ use crate::gateway::{AskSenders, Sender};
 pub(super) const TOOL: Tool = Tool {
     name: "senders",
     title: "Sender names",
-    description: "Lists the sender names of the messaging account and the state of each. Only a sender name that the \
-                  gateway verified can send messages. Costs nothing and sends nothing.",
+    description: "Lists the sender names of the messaging account and the state of each. Messages can be sent only \
+                  under a sender name that the gateway has verified. Costs nothing and sends nothing.",
     annotations: Annotations::READING,
     input: nothing,
     output: || {

@@ -9,7 +9,8 @@ use crate::gateway::{ListSmsTemplates, SmsTemplate};
 pub(super) const TOOL: Tool = Tool {
     name: "sms_templates",
     title: "SMS templates",
-    description: "Lists the SMS templates of the account: texts prepared earlier. Costs nothing and sends nothing.",
+    description: "Lists the SMS templates of the account, which are texts prepared earlier. Costs nothing and sends \
+                  nothing.",
     annotations: Annotations::READING,
     input: page,
     output: || page_of(&item_schema()),

@@ -36,7 +36,8 @@ impl Engine {
         match passes.hours.next_look() {
             Look::Opens(at) if at > passes.hours.now() => {
                 let until = passes.hours.words(at);
-                let reason = format!("the window is closed for all remaining recipients; sending continues {until}");
+                let reason =
+                    format!("the sending window is closed for all remaining recipients; sending continues {until}");
                 if !passes.waits {
                     self.halt(Stop::new(StopKind::Window, reason));
                     return true;
@@ -47,7 +48,7 @@ impl Engine {
             }
             // A person waits for the end of this start.
             Look::Closes(_) if self.attended => {
-                self.halt(Stop::new(StopKind::Window, "the window closes before the message can be sent"));
+                self.halt(Stop::new(StopKind::Window, "the sending window closes before the message can be sent"));
                 return true;
             }
             // What its turn would have let leave too late is waited for as for a turn.
@@ -58,7 +59,7 @@ impl Engine {
                 return false;
             }
             Look::NeverOpens => {
-                self.halt(Stop::new(StopKind::Window, "the window does not open within a year"));
+                self.halt(Stop::new(StopKind::Window, "the sending window does not open within a year"));
                 return true;
             }
             Look::Nothing => return false,

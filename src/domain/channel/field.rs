@@ -7,7 +7,7 @@ use super::TextLimit;
 use crate::domain::OperationKind;
 
 /// Why a stage of a pipeline has no place for a lifetime or short links.
-const NO_SUCH_FIELD: &str = "its stages have no field for it";
+const NO_SUCH_FIELD: &str = "its stages have no field for this key";
 /// Why a stage of a pipeline has no place for images and buttons.
 pub(super) const TEXT_ALONE: &str = "its stages contain only a signature and a message";
 
@@ -176,7 +176,7 @@ impl Field {
     /// The seconds for which delivery is tried, under this name; a pipeline has no place for it.
     pub(super) const fn lifetime(flat: &'static str, least: u32, most: u32) -> Self {
         Self::new("lifetime", FieldKind::Seconds { least, most })
-            .about("1h", "How long to keep trying to deliver on this channel.")
+            .about("1h", "How long to keep trying to deliver the message on this channel.")
             .flat(WirePlace::Under(flat))
             .stage(WirePlace::Nowhere(NO_SUCH_FIELD))
     }

@@ -21,7 +21,7 @@ const SIGNATURE: Field = Field::signature("viber_signature");
 const MESSAGE: Field =
     Field::message("viber_message").limit(CHARACTERS).need(Need::InPipeline("a pipeline stage needs a message"));
 const TYPE: Field = Field::new("type", FieldKind::Form(&KINDS))
-    .about("text+image+link", "The type of the message. Defaults to the type that fits its keys.")
+    .about("text+image+link", "The type of the message. Defaults to the type that matches the keys.")
     .flat(WirePlace::Under("viber_type"))
     .stage(WirePlace::Under("type"));
 const IMAGE: Field = Field::image(WirePlace::Under("viber_image")).limit(IMAGES).stage(WirePlace::Nowhere(TEXT_ALONE));
@@ -30,7 +30,7 @@ const BUTTON: Field = Field::button(WirePlace::Under("viber_button"), BUTTON_CHA
     .everywhere(SAFE_BUTTON)
     .stage(WirePlace::Nowhere(TEXT_ALONE));
 const CAROUSEL: Field = Field::new("carousel", FieldKind::Cards { least: 2, most: 5 })
-    .about("[ { image: …, url: …, button: … }, … ]", "The cards of a carousel, 2 to 5.")
+    .about("[ { image: …, url: …, button: … }, … ]", "The 2 to 5 cards of a carousel.")
     .flat(WirePlace::Under("viber_carousel"))
     .stage(WirePlace::Nowhere(TEXT_ALONE))
     .nowhere(&[

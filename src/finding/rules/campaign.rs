@@ -4,8 +4,8 @@ use super::{Rule, RuleText};
 
 rules! {
     error CAMPAIGN_NAME = "campaign-name" {
-        cause: "A campaign name is not valid. It becomes part of file names and commands, so only simple characters \
-                are allowed.",
+        cause: "A campaign name is not valid. The name becomes part of file names and commands, so only simple \
+                characters are allowed.",
         example: ["name: Autumn Sale"],
         fix: "use 1 to 64 characters from a-z, 0-9 and `-`, starting and ending with a letter or digit: `autumn-sale`",
     }
@@ -59,7 +59,7 @@ rules! {
         fix: "write a standard name, such as `windows-1251`, or remove the key so that the encoding is detected",
     }
     error UNKNOWN_DELIMITER = "unknown-delimiter" {
-        cause: "A delimiter is not a single character. It separates the cells of a CSV list.",
+        cause: "A delimiter is not a single character. The delimiter separates the cells of a CSV list.",
         example: ["recipients: { file: list.csv, delimiter: \"and\" }"],
         fix: "write a single character or `tab`, or remove the key so that the delimiter is detected",
     }
@@ -79,7 +79,7 @@ rules! {
         fix: "start each channel with its own dash",
     }
     error REPEATED_CHANNEL = "repeated-channel" {
-        cause: "A channel is listed twice. A message tries each channel once.",
+        cause: "A channel is listed twice. The gateway tries each channel once for a message.",
         example: [
             "channels:",
             "  - sms: { signature: OlenaCo, message: Hi }",
@@ -88,8 +88,8 @@ rules! {
         fix: "remove one of the two, or send the second message in a separate campaign",
     }
     error STANDS_ALONE = "stands-alone" {
-        cause: "A lookup or call has a second channel. `hlr` and `call/otp` cannot be combined with \
-                other channels.",
+        cause: "A lookup or call must be the only channel. `hlr` and `call/otp` cannot be combined with other \
+            channels.",
         example: ["channels:", "  - hlr", "  - sms: { signature: OlenaCo, message: Hi }"],
         fix: "write a separate campaign for the lookup or the verification call",
     }
@@ -158,13 +158,13 @@ rules! {
         fix: "write the message text",
     }
     warning SINGLE_BRACES = "single-braces" {
-        cause: "A name in single braces is sent literally. Recipients would see `{first_name}`.",
+        cause: "A name in single braces would be sent literally. Recipients would see `{first_name}`.",
         example: ["message: \"Hi {first_name}!\""],
         fix: "write `{{ first_name }}` to insert the recipient's value",
     }
     warning FOREIGN_PLACEHOLDER = "foreign-placeholder" {
-        cause: "A placeholder would be sent literally. Examples: `%name%`, `[name]`, `<name>`, `#name#`, \
-                `*|NAME|*`, `${name}`.",
+        cause: "An unsupported placeholder would be sent as is. Other programs use placeholders such as `%name%`, \
+            `[name]`, `<name>`, `#name#`, `*|NAME|*` and `${name}`.",
         example: ["message: \"Hi %first_name%!\""],
         fix: "write `{{ first_name }}` to insert the recipient's value",
     }

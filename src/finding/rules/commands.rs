@@ -9,9 +9,9 @@ rules! {
         fix: "correct `recipients.file`, or move the list to that path",
     }
     error NO_PHONES = "no-phones" {
-        cause: "A list has no phone number column.",
+        cause: "The list has no phone number column.",
         example: ["list.csv: name,city", "          Olena,Kyiv"],
-        fix: "use the list that contains the phone numbers, or name its phone number column",
+        fix: "use the list that contains the phone numbers, or name the phone number column",
     }
     error PURCHASES_UNUSABLE = "purchases-unusable" {
         cause: "The purchases file cannot be used. `campaign outcome` needs a phone number and a time for each \

@@ -4,7 +4,7 @@ use super::{Rule, RuleText};
 
 rules! {
     error UNKNOWN_KEY = "unknown-key" {
-        cause: "A key is unknown. If it were ignored, your setting would have no effect.",
+        cause: "A key is unknown. If the key were ignored, your setting would have no effect.",
         example: ["delivery: { rte: 10/s }"],
         fix: "correct the spelling (see the suggestion in the finding), move the key to where it belongs, or remove \
               it",
@@ -22,10 +22,10 @@ rules! {
     error WRONG_TYPE = "wrong-type" {
         cause: "A value has the wrong type. The key expects text, a number, a list or a map.",
         example: ["delivery: { rate: 10 }                      # a rate needs a unit"],
-        fix: "write the value as shown in the finding, such as `rate: 10/s`",
+        fix: "write the value as shown in the finding, for example `rate: 10/s`",
     }
     error OUT_OF_RANGE = "out-of-range" {
-        cause: "A number or duration is out of range. The gateway would reject it, or it is a typo.",
+        cause: "A number or duration is out of range. The value is a typo, or the gateway would reject it.",
         example: ["delivery: { batch: 0 }"],
         fix: "use a value within the range shown in the finding",
     }
@@ -42,6 +42,6 @@ rules! {
     error SECRET = "secret" {
         cause: "A secret is written in the file itself. It would be copied, shared and committed with the file.",
         example: ["notify: { url: \"https://hooks.example/T0K3N\", preset: slack }"],
-        fix: "say where the secret is stored: `{ env: NAME }` or `{ file: PATH }`",
+        fix: "specify where the secret is stored: `{ env: NAME }` or `{ file: PATH }`",
     }
 }

@@ -16,11 +16,11 @@ rules! {
     error SUPPRESS_FILE = "suppress-file" {
         cause: "An opt-out list cannot be read. Recipients who opted out would get messages.",
         example: ["recipients: { file: list.csv, suppress: [no-such-file.csv] }"],
-        fix: "restore the file, or name its phone column; if you remove the file from `suppress`, recipients in it \
-              get messages",
+        fix: "restore the file, or name its phone column; if you remove the file from `suppress`, the recipients in \
+            the file get messages",
     }
     warning SUPPRESS_ROW = "suppress-row" {
-        cause: "An opt-out row has no valid number. Its recipient still gets messages.",
+        cause: "An opt-out row has no valid number. The person who opted out still gets messages.",
         example: ["opt-outs.csv row 7: 38050123"],
         fix: "correct the rows listed in the finding",
     }
@@ -48,7 +48,7 @@ rules! {
         fix: "if you trust the campaign file, add `--fetch`",
     }
     error RECIPIENTS_ENCODING = "recipients-encoding" {
-        cause: "The list is in a different encoding. Names would be garbled in the messages.",
+        cause: "The list is not in the expected encoding. Names would be garbled in the messages.",
         example: ["recipients: { file: list.csv, encoding: utf-8 }     # saved as Windows-1251"],
         fix: "save the list as CSV in UTF-8, or name its encoding: `encoding: windows-1251`",
     }
@@ -63,7 +63,7 @@ rules! {
         fix: "remove the key; the format is detected automatically",
     }
     error RECIPIENTS_SHEET = "recipients-sheet" {
-        cause: "The workbook has no such sheet. Messages are sent to only one sheet of a workbook.",
+        cause: "The workbook has no such sheet. A campaign uses only one sheet of a workbook.",
         example: ["recipients: { file: list.xlsx, sheet: Clinets }"],
         fix: "write the name of the sheet exactly as on its tab",
     }
@@ -129,7 +129,7 @@ rules! {
         fix: "export the list again, or remove the quotes around each line",
     }
     error RECIPIENTS_UNKNOWN_COLUMN = "recipients-unknown-column" {
-        cause: "`columns` names a missing header.",
+        cause: "`columns` refers to a missing header.",
         example: ["recipients: { file: list.csv, columns: { first_name: \"Frist name\" } }"],
         fix: "write the header exactly as in the list",
     }

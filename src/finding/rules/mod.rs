@@ -45,7 +45,7 @@ pub static GROUPS: &[(&str, &[&Rule])] = &[
     ("YAML", yaml::ALL),
     ("Keys and values", keys::ALL),
     ("Campaign files", campaign::ALL),
-    ("Texts", text::ALL),
+    ("Message templates", text::ALL),
     ("Recipient lists", list::ALL),
     ("Gateway profiles", profile::ALL),
     ("Sandbox scenarios", scenario::ALL),

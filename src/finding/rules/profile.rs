@@ -27,13 +27,13 @@ rules! {
     error PROXY_ADDRESS = "proxy-address" {
         cause: "A proxy address is not valid. All requests go through the proxy.",
         example: ["gateways.yaml: production: { proxy: \"proxy.example\" }"],
-        fix: "write the full address, such as `http://proxy.example:3128`",
+        fix: "write the full address, for example `http://proxy.example:3128`",
     }
     error GATEWAYS_FORM = "gateways-form" {
-        cause: "A profile cannot be added to gateways.yaml. `gateway add` can add one only if profiles are on \
-                separate lines.",
+        cause: "A profile cannot be added to gateways.yaml. `gateway add` works only if each profile is on its own \
+            lines.",
         example: ["gateways.yaml: { production: { base_url: \"https://gateway.example\" } }"],
-        fix: "write each profile on separate lines, or add the new one by hand",
+        fix: "write each profile on its own lines, or add the new profile by hand",
     }
     error APPROVER_KEY = "approver-key" {
         cause: "An approver's public key is not valid. Large runs must be signed with the key of an approver.",
@@ -41,8 +41,8 @@ rules! {
         fix: "write `ed25519:` and the 43 characters that `campaign approve --new-key NAME` prints",
     }
     error OPT_OUT_WORDS = "opt-out-words" {
-        cause: "A line of `opt_out_words` is not an opt-out word. Recipients who reply with such a word get \
-                no more marketing messages.",
+        cause: "A line in an opt-out words file is not valid. Recipients who reply with an opt-out word get no more \
+            marketing messages.",
         example: [
             "gateways.yaml: production: { opt_out_words: words.txt }",
             "words.txt: please do not send me anything again",
@@ -50,8 +50,8 @@ rules! {
         fix: "write a word, or a phrase of two or three words, on each line",
     }
     error UNLIMITED_RATE = "unlimited-rate" {
-        cause: "A shared gateway has an unlimited rate. The gateway rejects messages that are sent too fast.",
+        cause: "A shared gateway has an unlimited rate. The gateway rejects messages that arrive too fast.",
         example: ["gateways.yaml: production: { rate: unlimited }"],
-        fix: "write the rate that your account allows, such as `rate: 10/s`",
+        fix: "write the rate that your account allows, for example `rate: 10/s`",
     }
 }

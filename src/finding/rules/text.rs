@@ -40,10 +40,10 @@ rules! {
               the row, and `address` is the table column",
     }
     error CONDITION = "condition" {
-        cause: "A condition treats a cell as a number or boolean. Cells are always text, so it would select \
-                everyone or no one.",
+        cause: "A condition treats a cell as a number or boolean. Cells are always text, so the condition would select \
+            everyone or no one.",
         example: ["recipients: { file: list.csv, where: code == 5 }"],
-        fix: "compare with text, such as `code == \"5\"`, or convert the cell: `code | int == 5`",
+        fix: "compare with text, for example `code == \"5\"`, or convert the cell: `code | int == 5`",
     }
     error UNKNOWN_FILTER = "unknown-filter" {
         cause: "A template uses a filter that does not exist. Only filters that make sense in a message are \
@@ -63,7 +63,7 @@ rules! {
         fix: "use one of the tests listed in the finding",
     }
     error UNKNOWN_BLOCK = "unknown-block" {
-        cause: "The extended template has no such block. Its content would never be sent.",
+        cause: "The parent template has no such block. Its content would never be sent.",
         example: [
             "sale.txt: {% extends \"base.txt\" %}",
             "          {% block ofer %}-20%{% endblock %}",

@@ -185,7 +185,7 @@ impl JsonApi {
             return Exchange::NotConnected(format!("connection refused by {address}"));
         }
         let host = error.url().and_then(|url| url.host_str()).unwrap_or("the gateway").to_owned();
-        Exchange::NotConnected(format!("no connection to {host}: {cause}"))
+        Exchange::NotConnected(format!("cannot connect to {host}: {cause}"))
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn read(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, seen:
         }
         Exchange::Broken(why) => doubt(count, why, Signal::Broken(why.clone())),
         Exchange::TooLong { status } => {
-            let why = format!("HTTP {status} with a response that is too long");
+            let why = format!("HTTP {status}: the response is too long");
             doubt(count, &why, Signal::Strange(why.clone()))
         }
         Exchange::Answer { status: 200, body, .. } => read_body(rules, endpoint, envelope, body),
@@ -57,12 +57,12 @@ fn read_status(rules: &Rules, count: usize, status: u16, retry_after: Option<Dur
     let why = format!("HTTP {status}");
     let signal = match status {
         300..=399 => {
-            let why = format!("HTTP {status}, a redirect that campaign does not follow");
+            let why = format!("HTTP {status}: campaign does not follow redirects");
             Signal::Stop(StopCause::Connection, why)
         }
         429 | 503 if retry_after.is_some_and(|wait| wait > LONGEST_WAIT) => {
             let wait = retry_after.unwrap_or_default().as_secs();
-            let why = format!("HTTP {status} asks for a wait of {wait} s, which is longer than a run waits");
+            let why = format!("HTTP {status}: the gateway asks campaign to wait {wait} s, which is too long for a run");
             Signal::Stop(StopCause::OffContract, why)
         }
         429 | 503 => Signal::Slow { reason: why.clone(), retry_after },
@@ -83,7 +83,7 @@ fn read_status(rules: &Rules, count: usize, status: u16, retry_after: Option<Dur
 fn read_body(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> Reply {
     let count = envelope.operations().len();
     let Some(top) = Top::read(body) else {
-        let what = if body.is_empty() { "an empty response" } else { "a response that is not the expected JSON" };
+        let what = if body.is_empty() { "the response is empty" } else { "the response is not the expected JSON" };
         let mut reply = doubt(count, what, Signal::Strange(what.to_owned()));
         reply.evidence = Some(excerpt(body));
         return reply;
@@ -91,7 +91,7 @@ fn read_body(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]
     let mut reply = match Success::of(top.success) {
         Success::False => read_refusal(envelope, &top, body),
         Success::Unclear => {
-            let why = "a response whose `success` is neither true nor false";
+            let why = "`success` in the response is neither true nor false";
             doubt(count, why, Signal::Warn(why.to_owned()))
         }
         Success::True => match endpoint {
@@ -148,7 +148,7 @@ fn read_queued(count: usize, request_id: Option<&RawValue>) -> Reply {
             reply
         }
         None => {
-            let why = "a response without a `request_id`";
+            let why = "the response has no `request_id`";
             doubt(count, why, Signal::Warn(why.to_owned()))
         }
     }

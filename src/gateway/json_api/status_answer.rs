@@ -39,17 +39,17 @@ pub(crate) fn answers(ids: &[MessageId], seen: &Exchange, words: &Words<'_>) -> 
         Exchange::Answer { status: 200, body, .. } => body,
         Exchange::Answer { status, .. } | Exchange::TooLong { status } => return unclear(&format!("HTTP {status}")),
         Exchange::NotConnected(why) | Exchange::Handshake(why) | Exchange::Broken(why) => return unclear(why),
-        Exchange::TimedOut(_) => return unclear("no response in time"),
+        Exchange::TimedOut(_) => return unclear("the gateway did not respond in time"),
     };
     let Some(top) = Top::read(body) else {
-        return unclear("a response that is not the expected JSON");
+        return unclear("the response is not the expected JSON");
     };
     if Success::of(top.success) != Success::True {
         return unclear(&words.text(top.error).unwrap_or_else(|| "rejected without an error message".to_owned()));
     }
     let items: Vec<&RawValue> = top.data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
     if items.len() != ids.len() {
-        return unclear("a different number of results than queries");
+        return unclear("the number of results differs from the number of queries");
     }
     ids.iter().zip(items).map(|(&id, item)| answer(id, item, words)).collect()
 }

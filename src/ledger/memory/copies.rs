@@ -28,7 +28,7 @@ impl Shelf {
         let place = format!("the memory of {run}");
         match self.with(|stored| stored.get(run).cloned()) {
             Some(StoredCopies { inputs, list }) => Ok(Copies::in_memory(place, inputs, list)),
-            None => Err(LedgerError::Copies { place, reason: "there are none".to_owned() }),
+            None => Err(LedgerError::Copies { place, reason: "they are missing".to_owned() }),
         }
     }
 

@@ -24,7 +24,7 @@ pub struct PostgresAddress {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPostgresAddress {
     /// It is another kind of text.
-    #[error("the ledger address is not a PostgreSQL address; write it like `postgres://USER@HOST:PORT/DATABASE`")]
+    #[error("the ledger address is not a PostgreSQL address; write it as `postgres://USER@HOST:PORT/DATABASE`")]
     Unreadable,
     /// It asks for something that a connection does not have.
     #[error(

@@ -109,7 +109,7 @@ impl NewCopies for NewShards {
             let named = patiently(&self.place, || self.name(&name, &inputs)).await;
             match named {
                 Ok(true) => {}
-                Ok(false) => return Err(not_copied_for(&"another process removed the copies in the meantime")),
+                Ok(false) => return Err(not_copied_for(&"another process removed the stored inputs in the meantime")),
                 Err(error) => return Err(not_copied(storage(&self.place, &error))),
             }
             failpoint::pass("run.named");
@@ -240,7 +240,7 @@ impl PostgresLedger {
         let found = look!(self, kept, &name)?;
         let place = self.copies_place(&name);
         let Some(found) = found else {
-            return Err(LedgerError::Copies { place, reason: "there are none".to_owned() });
+            return Err(LedgerError::Copies { place, reason: "they are missing".to_owned() });
         };
         let known = || Ok::<_, sqlx::Error>((found.try_get(0)?, found.try_get::<Option<_>, _>(1)?.unwrap_or_default()));
         let (key, inputs) = self.told(known().map_err(Failure::Sql))?;

@@ -67,7 +67,7 @@ impl PostgresLedger {
             true => Self::open(address, marks).await.map(Some),
             false if mark.exists() => Err(LedgerError::NotNewest {
                 path: address.shown().to_owned(),
-                reason: "it was deleted".to_owned(),
+                reason: "the ledger was deleted".to_owned(),
                 mark: mark.display().to_string(),
             }),
             false => Ok(None),

@@ -195,7 +195,7 @@ async fn lost_commit_is_made_once_if_the_question_about_it_is_lost() {
 fn broken_connection_is_not_called_a_full_disk() {
     let broken = sqlx::Error::Io(std::io::ErrorKind::UnexpectedEof.into());
     let told = super::dialect::storage("postgres://me@db/c", &broken).to_string();
-    assert!(told.contains("no connection to the ledger `postgres://me@db/c`"), "{told}");
+    assert!(told.contains("cannot connect to the ledger `postgres://me@db/c`"), "{told}");
     assert!(!told.contains("disk") && !told.contains("make room"), "{told}");
 }
 

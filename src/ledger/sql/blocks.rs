@@ -207,7 +207,7 @@ pub(super) async fn ids(reader: &mut Connection, run: RunId) -> Result<Vec<Block
         let rows = Rows { first: row(&block, 0)?, last: row(&block, 1)? };
         let known = BlockIds { rows, first: runs::unsigned(block.try_get(2)?) };
         if !sum(run, known).agrees(block.try_get(3)?) {
-            let what = format!("the record of identifiers from row {}", rows.first);
+            let what = format!("the record of identifiers starting at row {}", rows.first);
             return Err(LedgerError::Damaged { what }.into());
         }
         ids.push(known);

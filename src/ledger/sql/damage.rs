@@ -33,7 +33,7 @@ pub(super) async fn damaged_records(reader: &mut Connection, with_rules: bool) -
         note(&mut damaged, plans::plan(&row), what, RecordKind::Plan)?;
     }
     for row in all(reader, APPROVALS).await? {
-        let what = format!("an approval of {}", readable(&row, "digest"));
+        let what = format!("an approval of plan {}", readable(&row, "digest"));
         note(&mut damaged, plans::approval(&row), what, RecordKind::Approval)?;
     }
     let stray = "SELECT token FROM approval_uses WHERE token NOT IN (SELECT token FROM approvals)";
@@ -51,8 +51,8 @@ pub(super) async fn damaged_records(reader: &mut Connection, with_rules: bool) -
         note(&mut damaged, notification(&row), what, RecordKind::Notification)?;
     }
     let (rates, numbers) = (pace::all(&mut *reader).await, forgetting::key(reader).await);
-    note(&mut damaged, rates, "the rate of an account".to_owned(), RecordKind::Account)?;
-    note(&mut damaged, numbers, "the key of forgotten numbers".to_owned(), RecordKind::Forgetting)?;
+    note(&mut damaged, rates, "the rate limit of an account".to_owned(), RecordKind::Account)?;
+    note(&mut damaged, numbers, "the key for forgotten numbers".to_owned(), RecordKind::Forgetting)?;
     Ok(damaged)
 }
 

@@ -122,7 +122,7 @@ async fn left(connection: &mut Connection, run: &Run, per_day: &PerDay) -> Resul
             continue;
         };
         if !day.is_empty() {
-            let day: Date = day.parse().map_err(|_| LedgerError::Unreadable(format!("the day `{day}`")))?;
+            let day: Date = day.parse().map_err(|_| LedgerError::Unreadable(format!("`{day}` is not a date")))?;
             *left.entry(day).or_default() += unsigned(row.try_get(3)?);
         }
     }

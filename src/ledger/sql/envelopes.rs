@@ -317,7 +317,7 @@ pub(super) fn record(row: &Record) -> Result<EnvelopeRecord, Failure> {
     let within = (small(row, "first_row")?, small(row, "last_row")?);
     if !head.sum(within, packed).agrees(row.try_get("rows_sum")?) {
         // Nobody knows any more whom it went to.
-        return Err(LedgerError::Damaged { what: format!("the record of envelope {}", head.envelope) }.into());
+        return Err(LedgerError::Damaged { what: format!("the record of request {}", head.envelope) }.into());
     }
     let mut rows: Vec<SentRow> = unpack(packed)?;
     if let Some(chains) = head.chains {

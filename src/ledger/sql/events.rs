@@ -156,7 +156,7 @@ pub(super) async fn orders(reader: &mut Connection, run: RunId) -> Result<Vec<Id
     for record in rows {
         let (number, first, ids) = (small(&record, 0)?, record.try_get(1)?, record.try_get(2)?);
         if !order_sum(run, number, first, ids).agrees(record.try_get(3)?) {
-            return Err(LedgerError::Damaged { what: format!("the retry order {number}") }.into());
+            return Err(LedgerError::Damaged { what: format!("the retry record {number}") }.into());
         }
         orders.push(IdRange { first: runs::unsigned(first), len: runs::unsigned(ids) });
     }

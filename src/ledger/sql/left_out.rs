@@ -38,7 +38,7 @@ pub(super) async fn read(reader: &mut Connection, run: RunId) -> Result<LeftOut,
         if !sum(run, name, reason, packed).agrees(row.try_get("sum")?) {
             return Err(LedgerError::Damaged { what: "the record of skipped rows".to_owned() }.into());
         }
-        let state = State::from_name(name).ok_or_else(|| LedgerError::Unreadable(format!("state `{name}`")))?;
+        let state = State::from_name(name).ok_or_else(|| LedgerError::Unreadable(format!("unknown state `{name}`")))?;
         left_out.insert_set(state, reason.to_owned(), unpack_set(packed)?);
     }
     Ok(left_out)

@@ -198,7 +198,7 @@ pub(super) fn approval(row: &Record) -> Result<KeptApproval, Failure> {
         && used.is_none_or(|used| row.try_get("used_sum").is_ok_and(|sum| use_sum(&approval.token, used).agrees(sum)));
     match whole {
         true => Ok(KeptApproval { approval, used }),
-        false => Err(LedgerError::Damaged { what: format!("an approval of {}", approval.digest) }.into()),
+        false => Err(LedgerError::Damaged { what: format!("an approval of plan {}", approval.digest) }.into()),
     }
 }
 

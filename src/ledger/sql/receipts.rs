@@ -262,7 +262,7 @@ impl Stretch {
     fn unpack(key: i64, packed: &[u8], sum: i64) -> Result<Self, Failure> {
         let first = Self::first(key);
         if !sum_of(key, packed).agrees(Some(sum)) {
-            return Err(LedgerError::Damaged { what: format!("the receipts of rows from {first}") }.into());
+            return Err(LedgerError::Damaged { what: format!("the receipts for rows starting at {first}") }.into());
         }
         let mut rows: BTreeMap<Row, Vec<KeptReceipt>> = BTreeMap::new();
         for record in unpack::<Packed>(packed)? {

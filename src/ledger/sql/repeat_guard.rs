@@ -96,7 +96,7 @@ async fn until_of(reader: &mut Connection, hash: &RepeatHash) -> Result<Option<i
 /// The secret of the ledger; nothing before the first message.
 async fn key(reader: &mut Connection) -> Result<Option<RepeatKey>, Failure> {
     let key: Option<Vec<u8>> = scalar("SELECT key FROM repeat_key").fetch_optional(reader).await?;
-    let damaged = |_| LedgerError::Damaged { what: "the key that messages are hashed with".to_owned() };
+    let damaged = |_| LedgerError::Damaged { what: "the key for hashing messages".to_owned() };
     Ok(key.map(|bytes| bytes.try_into().map(RepeatKey)).transpose().map_err(damaged)?)
 }
 

@@ -292,7 +292,7 @@ async fn rows_wanted(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<R
 async fn whole(reader: &mut Connection, row: &Record) -> Result<Run, Failure> {
     let mut run = run(row, parse(row.try_get("progress")?)?)?;
     if !run_sum(row)?.agrees(row.try_get("sum")?) {
-        return Err(LedgerError::Damaged { what: format!("the record of the run {}", run.name()) }.into());
+        return Err(LedgerError::Damaged { what: format!("the record of run {}", run.name()) }.into());
     }
     run.orders = events::orders(&mut *reader, run.key).await?;
     if run.shared {
@@ -384,7 +384,7 @@ fn heed(row: &Record) -> Result<Heed, Failure> {
 }
 
 fn stop_kind(name: &str, signal: Option<u8>) -> Result<StopKind, Failure> {
-    let unknown = || LedgerError::Unreadable(format!("unknown stop `{name}`")).into();
+    let unknown = || LedgerError::Unreadable(format!("unknown stop reason `{name}`")).into();
     StopKind::from_name(name, signal).ok_or_else(unknown)
 }
 

@@ -44,7 +44,7 @@ pub(super) fn small(record: &Record, column: impl ColumnIndex<Record>) -> Result
 
 /// The same as it comes alone.
 pub(super) fn as_small(number: i64) -> Result<u32, Failure> {
-    u32::try_from(number).map_err(|_| LedgerError::Unreadable(format!("the number {number}")).into())
+    u32::try_from(number).map_err(|_| LedgerError::Unreadable(format!("the number {number} is out of range")).into())
 }
 
 /// A row of a list, of a record.

@@ -361,7 +361,7 @@ pub(super) fn opt_out(row: &Record) -> Result<OptOut, Failure> {
         None => columns.sum(),
         Some(at) => columns.sum().number(at).text(row.try_get("removed_by")?).text(row.try_get("removed_why")?),
     };
-    let damaged = || LedgerError::Damaged { what: "a record of the suppression list".to_owned() };
+    let damaged = || LedgerError::Damaged { what: "an entry in the suppression list".to_owned() };
     if !sum.agrees(Some(row.try_get("sum")?)) {
         return Err(damaged().into());
     }

@@ -49,7 +49,7 @@ impl NewBackup {
         let Some(name) = folder.file_name() else { return Err(not("it is not a folder name".to_owned())) };
         match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
             Ok(false) => {}
-            Ok(true) => return Err(not("it is not empty; name a new folder".to_owned())),
+            Ok(true) => return Err(not("the folder is not empty; name a new folder".to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(not(error.to_string())),
         }

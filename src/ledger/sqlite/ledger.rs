@@ -42,7 +42,7 @@ impl SqliteLedger {
     #[must_use]
     pub fn deleted(path: &Path) -> Option<LedgerError> {
         let place = mark::place(path);
-        (!path.exists() && place.exists()).then(|| not_newest(path, "it was deleted".to_owned()))
+        (!path.exists() && place.exists()).then(|| not_newest(path, "the ledger was deleted".to_owned()))
     }
 
     /// The copies of runs that stand where the ledger at `path` would have them, while there is none.

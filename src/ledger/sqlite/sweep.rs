@@ -32,7 +32,7 @@ impl SqliteLedger {
         while self.apart("PRAGMA wal_checkpoint(TRUNCATE)").await? != 0 {
             if began.elapsed() > PATIENCE {
                 let path = self.path.display().to_string();
-                let who = "another process is reading it, so its log cannot be emptied".to_owned();
+                let who = "another process is reading the ledger, so its log cannot be emptied".to_owned();
                 return Err(LedgerError::Busy { path, who });
             }
             tokio::time::sleep(PAUSE).await;

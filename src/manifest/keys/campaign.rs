@@ -8,7 +8,7 @@ const MOST: u32 = u32::MAX;
 /// The keys at the top of a campaign file.
 pub(crate) static CAMPAIGN: &[Key] = &[
     Key::new("name", Shape::Line, "autumn-sale")
-        .doc("The campaign's name: 1 to 64 of a-z, 0-9 and -. Defaults to the file's name."),
+        .doc("The campaign's name: 1 to 64 characters from a-z, 0-9 and -. Defaults to the file's name."),
     Key::new("edition", Shape::Template, "\"{{ today }}\"")
         .doc("Distinguishes repeats of the campaign. Each number gets at most one message per edition."),
     Key::new("purpose", Shape::OneOf(&["marketing", "service"]), "marketing")
@@ -82,7 +82,7 @@ static TABLE: Key = Key::new("table", Shape::Map(DATA_KEYS), "{ file: stores.csv
 /// The keys of a table.
 pub(crate) static DATA_KEYS: &[Key] = &[
     Key::new("file", Shape::Line, "stores.csv")
-        .doc("The table, in any file format that is supported for lists.")
+        .doc("The file that contains the table, in any format that is supported for lists.")
         .required(),
     Key::new("key", Shape::Line, "city").doc("The header of the column that identifies a row.").required(),
 ];
@@ -98,7 +98,7 @@ pub(crate) static SUPPRESS_FILE: &[Key] = &[
     Key::new("file", Shape::Line, "stop-list.csv").doc("The file, relative to this one.").required(),
     Key::new("phone", Shape::Line, "Phone").doc("The header of the column with the numbers. Detected by default."),
     Key::new("region", Shape::Line, "UA")
-        .doc("The country of its national numbers. Defaults to the `region` of the recipients."),
+        .doc("The country of the national numbers in this file. Defaults to the `region` of the recipients."),
 ];
 
 static RECIPIENTS: &[Key] = &[
@@ -106,11 +106,12 @@ static RECIPIENTS: &[Key] = &[
         .doc("The list: a CSV file or a workbook (.xlsx, .xls, .ods) with a header, relative to this file. `{{ today }}` in the name is the date, and `\"-\"` is standard input.")
         .choice(),
     Key::new("columns", Shape::Columns, "{ phone: \"Mobile\", first_name: \"First name\" }")
-        .doc("Names for templates, each with the header of its column. Other columns keep their header as the name. `phone` takes several headers."),
+        .doc("Names for templates, each with the header of its column. Other columns keep their header as the name. \
+            `phone` accepts a list of headers."),
     Key::new("region", Shape::Line, "UA")
         .doc("The ISO 3166 code of the country of national numbers. Without it, only international numbers are valid."),
     Key::new("where", Shape::Line, "plan == \"gold\"")
-        .doc("Which rows of the list to use: one expression with columns and vars. Other rows are skipped as \
+        .doc("Which rows of the list to use: an expression that can use columns and `vars`. Other rows are skipped as \
             `filtered`."),
     Key::new("duplicates", Shape::OneOf(&["skip", "refuse", "allow"]), "skip")
         .doc("What to do if a number is in the list more than once.")
@@ -135,7 +136,7 @@ static RECIPIENTS: &[Key] = &[
     Key::new("header_row", Shape::Integer { least: 1, most: 1000 }, "4")
         .doc("The number of the header row, as in a spreadsheet. Rows above it are ignored."),
     Key::new("run", Shape::Line, "autumn-sale@3")
-        .doc("Takes the recipients of an earlier run instead of a file; `state` selects them.")
+        .doc("Uses recipients of an earlier run instead of a file; `state` selects them.")
         .choice(),
     Key::new("url", Shape::Line, "https://crm.example/people.csv")
         .doc("Downloads the list from this URL when a run starts, instead of reading a file. The URL must use \
@@ -144,11 +145,11 @@ static RECIPIENTS: &[Key] = &[
     Key::new("headers", Shape::Headers, "{ Authorization: { env: CRM_TOKEN } }")
         .doc("HTTP headers for the request to `url`. Write a secret as `{ env: NAME }` or `{ file: PATH }`."),
     Key::new("command", Shape::List { of: &WORD, least: 1, most: 100 }, "[bq, query, --format=csv, \"select …\"]")
-        .doc("A program and its arguments. When a run starts, the program prints the list, which replaces a \
-            file. It does not run in a shell.")
+        .doc("A program and its arguments. When a run starts, the list is read from the output of the program instead \
+            of a file. The program does not run in a shell.")
         .choice(),
     Key::new("sql", Shape::Template, "select phone, name from people where since < :today")
-        .doc("One query that returns the list when a run starts, instead of a file. `from` specifies the \
+        .doc("A query that is executed when a run starts and returns the list, instead of a file. `from` specifies the \
             database, and `:today` is the date.")
         .choice(),
     Key::new("from", Shape::Secret, "{ env: CRM_URL }")
@@ -157,14 +158,14 @@ static RECIPIENTS: &[Key] = &[
         .doc("How long `url`, `command` or `sql` may take to return the whole list.")
         .default("10m"),
     Key::new("state", Shape::Words(&State::WORDS), "[failed, rejected]")
-        .doc("Which recipients of `run` to take, by message status. `undelivered` is every message that was not \
-              delivered."),
+        .doc("Which recipients of `run` to use, by message status. `undelivered` stands for every message that was \
+            not delivered."),
 ];
 
 /// The keys of `exclude`.
 static EXCLUDE: &[Key] = &[
     Key::new("run", Shape::Line, "autumn-teaser@1")
-        .doc("The run, or a campaign's name for all runs of its latest edition.")
+        .doc("The run, or the name of a campaign to select all runs of its latest edition.")
         .required(),
     Key::new("state", Shape::Words(&State::WORDS), "[delivered, read]")
         .doc("The statuses to skip. Defaults to every status of a message that was or might have been sent."),
@@ -238,7 +239,7 @@ static SCHEDULE: &[Key] = &[
     Key::new("cron", Shape::Line, "0 10 * * MON")
         .doc("When the campaign runs repeatedly, as a cron expression with five fields."),
     Key::new("grace", Shape::Seconds { least: 60, most: 604_800 }, "1h")
-        .doc("How late a run can start. Later occurrences are skipped and reported.")
+        .doc("How late a run can start. If it cannot start by then, it is skipped and reported.")
         .default("1h"),
     Key::new("ends", Shape::Line, "2027-01-01").doc("The last day on which the campaign runs."),
     Key::new("wait_for_file", Shape::Seconds { least: 60, most: 604_800 }, "2h")
@@ -272,7 +273,7 @@ pub(super) static NOTIFY: &[Key] = &[
         .doc("Allows a URL on this machine or in its local network, and plain http.")
         .default("false"),
     Key::new("command", Shape::List { of: &WORD, least: 1, most: 50 }, "[notify-send, \"{{ text }}\"]").doc(
-        "A program to start instead of posting to a URL. It does not run in a shell. Its arguments are \
+        "A program to start instead of posting to a URL. The program does not run in a shell. Its arguments are \
             templates, like `body`.",
     ),
 ];

@@ -48,7 +48,7 @@ fn crowded(entries: &[Entry]) -> Finding {
             .help(format!("start the item with a channel: {}", list(names(CHANNELS)))),
         [one] if one.value.is_null() => {
             Finding::new(&rules::YAML_INDENTATION, format!("the keys of `{}` are not indented", one.key))
-                .help(format!("indent them two spaces deeper than `{}`", one.key))
+                .help(format!("indent the keys two spaces deeper than `{}`", one.key))
         }
         [one] => Finding::new(
             &rules::YAML_INDENTATION,
@@ -66,7 +66,7 @@ fn unknown_channel(name: &str) -> Finding {
     let finding = Finding::new(&rules::UNKNOWN_CHANNEL, format!("`{name}` is not a channel"));
     match did_you_mean(name, names(CHANNELS)) {
         Some(meant) => finding.help(format!("did you mean `{meant}`?")),
-        None => finding.help(format!("the supported channels are {}", list(names(CHANNELS)))),
+        None => finding.help(format!("use one of the supported channels: {}", list(names(CHANNELS)))),
     }
 }
 

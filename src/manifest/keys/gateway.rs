@@ -34,7 +34,7 @@ pub(crate) static PROFILE: &[Key] = &[
         .doc("The price of a message on each channel, in the account's currency."),
     Key::new("currency", Shape::Line, "UAH").doc("The currency of the prices."),
     Key::new("sender_verified", Shape::List { of: &SENDER_STATUS, least: 1, most: 20 }, "[Checked]")
-        .doc("The statuses with which the gateway marks a sender name as verified.")
+        .doc("The statuses that mark a sender name as verified.")
         .default("[Checked]"),
     Key::new(
         "hook",
@@ -47,8 +47,8 @@ pub(crate) static PROFILE: &[Key] = &[
     Key::new("policy", Shape::Map(POLICY), "{ cap: 3/7d }")
         .doc("Rules for every campaign that uses this profile. A campaign can only make them stricter."),
     Key::new("approval", Shape::Map(APPROVAL), "{ above: 1000, by: { Olha: ed25519:… } }").doc(
-        "Who must approve a run with many recipients. The approval is signed with a key that the person who \
-         sends does not have.",
+        "Who must approve a run with many recipients. The approval is signed with a key that the person who starts the \
+            run does not have.",
     ),
 ];
 
@@ -58,8 +58,8 @@ static HOOK: &[Key] = &[
         .required(),
     Key::new("secret", Shape::Secrets, "{ env: CAMPAIGN_HOOK_SECRET }")
         .doc(
-            "Where to find the secret for signing receipt URLs, at least 32 bytes. In a list, the first \
-            secret signs, and all of them are accepted.",
+            "Where to find the secret that signs receipt URLs (at least 32 bytes). In a list, the first secret signs \
+                new URLs, and URLs signed with any of the secrets are accepted.",
         )
         .required(),
 ];
@@ -68,7 +68,7 @@ static POLICY: &[Key] = &[
     Key::new("cap", Shape::Cap, "3/7d")
         .doc("The maximum number of messages to one number from all campaigns in a period."),
     Key::new("window", Shape::Or { alone: &HOURS, keys: WINDOW }, "09:00-20:00")
-        .doc("When messages may be sent. A campaign's own window can only narrow it."),
+        .doc("When messages may be sent. A campaign's own window can only narrow these hours."),
     Key::new("suppress", Shape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .doc("Suppression lists for every campaign that uses this profile, relative to this file."),
     Key::new("notify", Shape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }").doc(
@@ -82,12 +82,12 @@ static APPROVAL: &[Key] = &[
         .doc("A run with more recipients than this needs an approval.")
         .required(),
     Key::new("by", Shape::Texts, "{ Olha: ed25519:… }")
-        .doc("Who can approve, each with the public key that `approve --new-key NAME` prints.")
+        .doc("The people who can approve a run, each with the public key that `approve --new-key NAME` prints.")
         .required(),
 ];
 
 static LIMITS: &[Key] = &[Key::new("recipients", Shape::Integer { least: 1, most: u32::MAX }, "50000")
-    .doc("The maximum number of recipients of a run.")];
+    .doc("The maximum number of recipients in a run.")];
 
 static HTTP_STATUS: Key = Key::new("status", Shape::Integer { least: 400, most: 599 }, "429").doc("An HTTP status.");
 

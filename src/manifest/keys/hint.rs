@@ -59,18 +59,18 @@ pub(super) fn hint(name: &str, keys: &'static [Key], root: &'static [Key]) -> St
             return format!("move `{name}` to the top level, without indentation");
         }
         [one] if let Some(channel) = channel_of(one) => {
-            return format!("move `{name}` under a channel, such as `{channel}`: `- {channel}: {{ {name}: … }}`");
+            return format!("move `{name}` under a channel, for example `- {channel}: {{ {name}: … }}`");
         }
         _ => {
             let is_top = |place: &&String| *place == name && is_campaign(root);
-            let top = if elsewhere.iter().any(|place| is_top(&place)) { "at the top level, or " } else { "" };
+            let top = if elsewhere.iter().any(|place| is_top(&place)) { "the top level, or to " } else { "" };
             let others = elsewhere.iter().filter(|place| !is_top(place)).map(String::as_str);
-            return format!("`{name}` belongs elsewhere: {top}{}", list(others));
+            return format!("move `{name}` to {top}{}", list(others));
         }
     }
     match near(name, keys) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("the keys allowed here are {}", list(names(keys))),
+        None => format!("use one of the keys allowed here: {}", list(names(keys))),
     }
 }
 
@@ -175,7 +175,7 @@ mod tests {
         let cases = [
             ("viber_signature", keys_of("viber"), "write `signature`; keys do not include the channel's name"),
             ("sms_message", keys_of("viber"), "write `message` under `sms`"),
-            ("message", CAMPAIGN, "move `message` under a channel, such as `sms`: `- sms: { message: … }`"),
+            ("message", CAMPAIGN, "move `message` under a channel, for example `- sms: { message: … }`"),
             ("timezone", inner("delivery"), "move `timezone` to the top level, without indentation"),
             ("batch", CAMPAIGN, "move `batch` under `delivery`, as in `delivery: { batch: 50 }`"),
             ("sender", keys_of("sms"), "did you mean `signature`?"),
@@ -189,7 +189,7 @@ mod tests {
             assert_eq!(hint(name, keys, CAMPAIGN), help);
         }
         let recipients = hint("max_valid", inner("recipients"), CAMPAIGN);
-        assert!(recipients.starts_with("the keys allowed here are "), "{recipients}");
+        assert!(recipients.starts_with("use one of the keys allowed here: "), "{recipients}");
         assert!(hint("zzz", keys_of("telegram"), CAMPAIGN).contains("`message`, `lifetime` or `fields`"));
     }
 }

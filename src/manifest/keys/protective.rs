@@ -124,7 +124,7 @@ pub(super) fn moved(key: &Key) -> String {
 pub(super) fn advice_for_nothing(key: &Key, name: &str) -> String {
     let written = key.written_as(name);
     match GUARDS.contains(&key.name) {
-        true => format!("write a value, for example `{written}`; without `{name}`, you do not have this protection"),
+        true => format!("write a value, for example `{written}`; without `{name}`, the campaign loses this protection"),
         false => format!("write a value, for example `{written}`, or remove the key"),
     }
 }

@@ -60,7 +60,10 @@ fn required(node: &Node, owner: &Owner<'_>, keys: &'static [Key], report: &mut R
     };
     for key in keys.iter().filter(|key| key.mark == Mark::Required && !is_there(key)) {
         let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, key.name));
-        let place = if owner.name.starts_with('`') { " under it, two spaces deeper" } else { "" };
+        let place = match owner.name.starts_with('`') {
+            true => format!(" under {}, two spaces deeper", owner.name),
+            false => String::new(),
+        };
         report.at(owner.span, finding.help(format!("add a line such as `{}`{place}", key.written())));
     }
     let choices: Vec<&Key> = keys.iter().filter(|key| key.mark == Mark::Choice).collect();
@@ -138,7 +141,10 @@ pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
         (Shape::Channels, Content::List(_)) => {
             let finding =
                 Finding::new(&rules::EMPTY_VALUE, "`channels` is empty; a campaign needs at least one channel");
-            report.at(&head(node), finding.help("add one per line, such as `- sms: { signature: …, message: … }`"));
+            report.at(
+                &head(node),
+                finding.help("add one channel per line, for example `- sms: { signature: …, message: … }`"),
+            );
         }
         (Shape::Channels, Content::Map(entries)) => channel_form::without_dashes(entry, entries, report),
         (Shape::List { of, least, most }, Content::List(items)) => {
@@ -216,7 +222,7 @@ fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
     let text = scalar.text.as_str();
     if let Some(inner) = in_typographic_quotes(text).filter(|_| scalar.is_plain()) {
         let message = format!(
-            "the curly quotes around `{}` become part of the value; YAML does not treat them as quotes",
+            "the curly quotes become part of the value of `{}`, because YAML does not treat them as quotes",
             entry.key
         );
         let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, message);
@@ -293,7 +299,7 @@ fn expected(shape: Shape) -> String {
         Shape::Message => "a text value or `{ file: NAME }`".into(),
         Shape::Integer { least, most: u32::MAX } => format!("a whole number, {least} or more"),
         Shape::Integer { least, most } => format!("a whole number from {least} to {most}"),
-        Shape::Counts => "a whole number from 1, or a list of them".into(),
+        Shape::Counts => "a whole number of 1 or more, or a list of such numbers".into(),
         Shape::Bool => "`true` or `false`".into(),
         Shape::Seconds { least, most: u32::MAX } => format!("a duration of at least {}", Seconds(least)),
         Shape::Seconds { least, most } => format!("a duration from {} to {}", Seconds(least), Seconds(most)),
@@ -308,7 +314,7 @@ fn expected(shape: Shape) -> String {
         Shape::Or { alone, .. } => format!("{}, or a map", expected(alone.shape)),
         Shape::List { .. } => "a list".into(),
         Shape::Channels => "a list of channels".into(),
-        Shape::Secret | Shape::Secrets => "a reference".into(),
+        Shape::Secret | Shape::Secrets => "a reference such as `{ env: NAME }`".into(),
     }
 }
 

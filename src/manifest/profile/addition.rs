@@ -65,7 +65,7 @@ pub fn with_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(String
     let (before, file, name) = (names(text), path.display(), &new.name);
     if before.contains(name) {
         let finding = Finding::new(&rules::PROFILE_NAME, format!("`{file}` already has a profile `{name}`"));
-        return Err(vec![finding.help("edit it there, or choose another name")]);
+        return Err(vec![finding.help("edit the existing profile, or choose another name")]);
     }
     let apart = if text.trim().is_empty() {
         ""

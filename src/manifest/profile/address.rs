@@ -21,7 +21,7 @@ impl Address {
         let url = Url::parse(text).map_err(|error| (format!("`{text}` is not a URL: {error}"), LIKE))?;
         let problem = |message: &str, help| Err((message.to_owned(), help));
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-            return problem("start the URL with `https://` and a host name", LIKE);
+            return problem("the URL does not start with `https://` and a host name", LIKE);
         }
         if !url.username().is_empty() || url.password().is_some() {
             return problem("the URL contains a user name or a password", "remove the part before `@`");

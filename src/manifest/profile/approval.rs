@@ -26,10 +26,10 @@ pub(super) fn approval(section: Section<'_>, report: &mut Report) -> Option<Appr
             Ok(key) => keys.push((person.key.clone(), key)),
             Err(NoApproverKey) => {
                 let message = match text.starts_with("ed25519-private:") {
-                    true => format!("`{}` is a private key, which only its owner should have", person.key),
-                    false => format!("`{}` is not a public key", person.key),
+                    true => format!("the value of `{}` is a private key, which only its owner should have", person.key),
+                    false => format!("the value of `{}` is not a public key", person.key),
                 };
-                let help = "write `ed25519:` and the 43 characters after it, as `approve --new-key NAME` prints them";
+                let help = "write `ed25519:` and the 43 characters that `approve --new-key NAME` prints after it";
                 report.at(&person.value.span, Finding::new(&rules::APPROVER_KEY, message).help(help));
             }
         }

@@ -64,8 +64,8 @@ impl Gateways {
         let help = match (&self.file, did_you_mean(name, [SANDBOX].into_iter().chain(self.names()))) {
             (_, Some(meant)) => format!("did you mean `{meant}`?"),
             (Some(file), None) => match list_all(self.names()) {
-                names if names.is_empty() => format!("`{}` has no profiles", file.display()),
-                names => format!("`{}` has {names}", file.display()),
+                names if names.is_empty() => format!("add a profile to `{}`, which has none", file.display()),
+                names => format!("use a profile from `{}`: {names}", file.display()),
             },
             (None, None) => {
                 let looked: Vec<String> = self.looked.iter().map(|path| path.display().to_string()).collect();

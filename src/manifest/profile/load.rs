@@ -21,7 +21,7 @@ use crate::manifest::yaml::{self, Entry, Node};
 use crate::manifest::{CampaignPath, CampaignPaths, Rate, Reach};
 
 /// How a file gets its first profile.
-const FIRST: &str = "add a gateway with `gateway add NAME`; or write `production:` and under it `base_url: …`";
+const FIRST: &str = "add a profile with `gateway add NAME`, or write `production:` and indent `base_url: …` under it";
 
 /// Reads the profiles; a search that finds no file gives none.
 #[must_use]
@@ -79,7 +79,7 @@ fn profile(entry: &Entry, paths: &CampaignPaths, report: &mut Report) -> Option<
     refuse_name(entry, report);
     if entry.value.entries().is_none() {
         let finding = Finding::new(&rules::WRONG_TYPE, format!("the profile `{}` must be a map of keys", entry.key));
-        report.at(&entry.key_span, finding.help("add `base_url: …`, `api_key: …` and `rate: …` under it"));
+        report.at(&entry.key_span, finding.help("add `base_url: …`, `api_key: …` and `rate: …` under the name"));
         return None;
     }
     check_whole(entry, PROFILE, report);
@@ -171,7 +171,7 @@ fn hook(section: Section<'_>, paths: &CampaignPaths, report: &mut Report) -> Opt
         let finding = Finding::new(&rules::GATEWAY_ADDRESS, message);
         report.at(
             span,
-            finding.help("write a URL such as `https://hooks.example.com`; `http://` is only for this machine"),
+            finding.help("write a URL such as `https://hooks.example.com`; `http://` is allowed only on this machine"),
         );
     });
     let value = section.value("secret")?;
@@ -229,8 +229,9 @@ fn rate(section: Section<'_>, (loopback, span): (bool, &Range<usize>), report: &
         Some((text, span)) => {
             let rate = text.parse().ok()?;
             if rate == Rate::Unlimited && !loopback {
-                let finding = Finding::new(&rules::UNLIMITED_RATE, "`unlimited` is only for a gateway on this machine");
-                report.at(span, finding.help("write your account's rate limit, such as `rate: 100/s`"));
+                let finding =
+                    Finding::new(&rules::UNLIMITED_RATE, "`unlimited` is allowed only for a gateway on this machine");
+                report.at(span, finding.help("write your account's rate limit, for example `rate: 100/s`"));
             }
             Some(rate)
         }
@@ -399,7 +400,7 @@ local:
         let gateways = loaded.value.unwrap();
         let help = |name: &str| gateways.profile(name).unwrap_err()[0].help.clone().unwrap();
         assert_eq!(help("prodution"), "did you mean `production`?");
-        assert!(help("zzzzzz").contains("has `production` and `local`"));
+        assert!(help("zzzzzz").contains(": `production` and `local`"));
         let folder = tempfile::tempdir().unwrap();
         let search = GatewaySearch { campaign: Some(folder.path().join("c/a.yaml")), ..GatewaySearch::default() };
         let none = load_gateways(&search).value.unwrap();

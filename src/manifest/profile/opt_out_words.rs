@@ -24,7 +24,7 @@ pub(super) fn opt_out_words(section: Section<'_>, paths: &CampaignPaths, report:
 
 /// The words of the file at `path`: one in a line, or two or three that belong together; a line that begins with `#` says nothing.
 fn read_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
-    let source = match read_source(path, "the file of opt-out words") {
+    let source = match read_source(path, "the opt-out words file") {
         Ok(source) => source,
         Err(finding) => return LoadedFile::new(None, vec![*finding]),
     };
@@ -51,7 +51,7 @@ fn read_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
                         format!("is the same as `{same}`")
                     };
                     let finding = Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` {what}")).as_warning();
-                    report.at(&span, finding.help("remove it; case and look-alike letters are ignored"));
+                    report.at(&span, finding.help("remove this line; case and look-alike letters are ignored"));
                 }
                 None => {
                     known = known.with([word.to_owned()]);
@@ -121,6 +121,6 @@ mod tests {
     #[test]
     fn a_file_that_is_not_there_is_told() {
         let told = read_words(&CampaignPath::anywhere("no/words.txt"));
-        assert_eq!(told.findings[0].message, "the file of opt-out words `no/words.txt` does not exist");
+        assert_eq!(told.findings[0].message, "the opt-out words file `no/words.txt` does not exist");
     }
 }

@@ -23,12 +23,12 @@ impl Resolver<'_> {
         let Carrier { kind, chosen } = carrier;
         let better = self.tell_order(carrier, slots);
         let help = match kind {
-            OperationKind::Pipeline if chosen => "remove it, or remove `operation: pipeline`",
+            OperationKind::Pipeline if chosen => "remove the key, or remove `operation: pipeline`",
             OperationKind::Pipeline => {
-                "remove it; to send images or buttons, use `viber` then `sms`, `rcs` then `sms`, or `rcs` then \
+                "remove the key; to send images or buttons, use `viber` then `sms`, `rcs` then `sms`, or `rcs` then \
                  `viber` then `sms`"
             }
-            _ => "remove it",
+            _ => "remove the key",
         };
         for slot in slots {
             for field in slot.channel.facts().fields {
@@ -41,11 +41,15 @@ impl Resolver<'_> {
                 let message = match kind {
                     OperationKind::Pipeline if !chosen => {
                         format!(
-                            "these channels are sent as a `pipeline`, which does not support the key `{}` of `{}`: {why}",
+                            "a message with these channels is a `pipeline`, which does not support the key `{}` of \
+                                `{}`: {why}",
                             field.key, slot.channel
                         )
                     }
-                    _ => format!("a `{kind}` does not support the key `{}` of `{}`: {why}", field.key, slot.channel),
+                    _ => format!(
+                        "a `{kind}` message does not support the key `{}` of `{}`: {why}",
+                        field.key, slot.channel
+                    ),
                 };
                 self.report.at(&entry.key_span, Finding::new(&rules::NOT_CARRIED, message).help(help));
             }

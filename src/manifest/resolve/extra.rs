@@ -26,7 +26,7 @@ impl Resolver<'_> {
                 let other = given.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
                 let finding = if known.contains(&entry.key.as_str()) {
                     Finding::new(&rules::FIELD_COLLISION, format!("`{kind}` already has a field `{}`", entry.key))
-                        .help("use the channel's own keys; `fields` is for properties that campaign does not know")
+                        .help("use the channel's own keys; `fields` is only for properties that have no key")
                 } else if let Some(other) = other {
                     Finding::new(
                         &rules::FIELD_COLLISION,

@@ -41,7 +41,7 @@ impl Resolver<'_> {
             let Some(entry) = slot.section.entry(key) else { continue };
             let message = format!("a {title} message of type `{name}` cannot have `{key}`");
             let has = list_all(form.needs.iter().copied());
-            let help = format!("remove it, or change the type; type `{name}` allows {has}");
+            let help = format!("remove the key, or change the type; type `{name}` allows {has}");
             self.report.at(&entry.key_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
         }
         Some(form)

@@ -35,7 +35,9 @@ impl Resolver<'_> {
                 let help = match did_you_mean(&label.to_lowercase(), ENCODINGS) {
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => {
-                        "remove `encoding` to detect it, or write for example `windows-1251` or `utf-16le`".to_owned()
+                        "remove `encoding` to have the encoding detected, or write, for example, `windows-1251` or \
+                            `utf-16le`"
+                            .to_owned()
                     }
                 };
                 self.report.at(span, finding.help(help));

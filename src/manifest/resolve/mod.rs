@@ -247,7 +247,8 @@ impl Resolver<'_> {
         if let Some(why) = results.refuses_writing() {
             let span = root.typed("results").map_or(&(0..0), |(_, span)| span).clone();
             let message = format!("cannot write results to `{}`, which is {why}", results.display());
-            let help = "set `results` to a file in that folder, such as `results: results/NAME.csv`";
+            let help = "set `results` to a regular file in the campaigns folder, for example `results: \
+                results/NAME.csv`";
             self.report.at(&span, Finding::new(&rules::PATH_OUTSIDE, message).help(help));
             return None;
         }
@@ -259,8 +260,7 @@ impl Resolver<'_> {
         let dated = dated(name, self.today);
         if dated.is_none() {
             let finding = Finding::new(&rules::FILE_NAME, format!("`{name}` is not a valid file name"));
-            self.report
-                .at(span, finding.help("the only placeholder that a file name can contain is `{{ today }}`, the date"));
+            self.report.at(span, finding.help("use no placeholder in a file name except `{{ today }}`, the date"));
         }
         dated
     }
@@ -308,7 +308,7 @@ impl Resolver<'_> {
             return;
         };
         let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` cannot be used {why}"));
-        self.report.at(span, finding.help("use `hold`, then settle rows in doubt with `campaign resolve`"));
+        self.report.at(span, finding.help("use `hold`, then resolve rows in doubt with `campaign resolve`"));
     }
 }
 

@@ -99,7 +99,7 @@ impl Resolver<'_> {
         let columns: Vec<(String, String)> =
             names.iter().zip(entries).map(|(name, entry)| ((*name).to_owned(), entry.key.trim().to_owned())).collect();
         let lines: Vec<String> = columns.iter().map(|(name, header)| format!("{name}: {header:?}")).collect();
-        let message = "under `columns`, the list's headers are written before the names";
+        let message = "under `columns`, the headers of the list come before the names";
         let help = format!("write the names first: `columns: {{ {} }}`", lines.join(", "));
         self.report.at(&first.key_span, Finding::new(&rules::VARIABLE_NAME, message).help(help));
         Some(columns)

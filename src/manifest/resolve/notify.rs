@@ -26,8 +26,13 @@ pub(in crate::manifest) fn notify(root: Section<'_>, paths: &CampaignPaths, repo
         (false, true) => NotifyWay::Command(words(section, paths)),
         (both, _) => {
             let what = if both { "`notify` has both `url` and `command`" } else { "`notify` needs `url` or `command`" };
+            let help = if both {
+                "remove `url` or `command`"
+            } else {
+                "add one of them, for example `url: { env: SLACK_URL }`"
+            };
             let finding = Finding::new(&rules::NOTIFY, what.to_owned());
-            report.at(&entry.key_span, finding.help("keep or add one of them, such as `url: { env: SLACK_URL }`"));
+            report.at(&entry.key_span, finding.help(help));
             return None;
         }
     };

@@ -73,8 +73,10 @@ impl Resolver<'_> {
         let (run, span) = section.typed("run")?;
         past_people(run, section.value("state")).or_else(|| {
             let finding = Finding::new(&rules::MISSING_KEY, "`run` needs `state` to select recipients");
-            self.report
-                .at(span, finding.help("add `state: undelivered`, or states such as `state: [failed, rejected]`"));
+            self.report.at(
+                span,
+                finding.help("add `state: undelivered`, or a list of states, for example `state: [failed, rejected]`"),
+            );
             None
         })
     }
@@ -144,10 +146,10 @@ impl Resolver<'_> {
         let sql = section.value("sql")?.scalar()?.text.trim().to_owned();
         let Some(from) = section.value("from") else {
             let (_, span) = section.typed("sql")?;
-            let finding = Finding::new(&rules::MISSING_KEY, "`sql` needs `from` to know which database to query");
+            let finding = Finding::new(&rules::MISSING_KEY, "`sql` needs `from`, which specifies the database");
             self.report.at(
                 span,
-                finding.help("add `from: { env: CRM_URL }`; the variable contains a URL such as `postgres://…`"),
+                finding.help("add `from: { env: CRM_URL }`; the variable must contain a URL such as `postgres://…`"),
             );
             return None;
         };
@@ -166,8 +168,7 @@ impl Resolver<'_> {
             && source == Some(&Recipients::StandardInput)
         {
             let finding = Finding::new(&rules::SCHEDULE, "a scheduled run cannot read the list from standard input");
-            self.report
-                .at(&entry.key_span, finding.help("use a file, use a program under `command`, or remove `schedule`"));
+            self.report.at(&entry.key_span, finding.help("use a file or a program (`command`), or remove `schedule`"));
             return;
         }
         if let Some(entry) = schedule.entry("wait_for_file")
@@ -217,7 +218,10 @@ fn safe_address(text: &str) -> Result<Url, (&'static str, &'static str)> {
         "https" => Ok(url),
         "http" if is_loopback(url.host_str().unwrap_or_default()) => Ok(url),
         "http" => Err(("plain `http` sends phone numbers unencrypted", "use `https://`")),
-        _ => Err(("`url` must start with `https://`", "for other sources, use a program under `command`")),
+        _ => Err((
+            "`url` must start with `https://`",
+            "use `https://`, or fetch the list with a program under `command`",
+        )),
     }
 }
 

@@ -44,7 +44,7 @@ impl Resolver<'_> {
         match typed[..] {
             [] => {
                 let finding = Finding::new(&rules::SCHEDULE, "`schedule` has no time");
-                let help = "add `at: 2026-12-01 10:00`, `every: Mon 10:00` or `cron: 0 10 * * MON` under it";
+                let help = "add `at: 2026-12-01 10:00`, `every: Mon 10:00` or `cron: 0 10 * * MON` under `schedule`";
                 self.report.at(schedule, finding.help(help));
                 None
             }

@@ -81,7 +81,7 @@ fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
         | E::UnexpectedEofFlowSequence
         | E::UnexpectedEofImplicitFlowMapping => (
             Finding::new(&rules::YAML_SYNTAX, "a `{` or `[` is not closed, or a comma is missing inside it")
-                .help("close it with `}` or `]`; put a value that contains brackets or commas in quotes"),
+                .help("close the bracket with `}` or `]`; put a value that contains brackets or commas in quotes"),
             spot.here(),
         ),
         E::UnknownQuotedScalarEscape | E::InvalidQuotedScalarHexEscape | E::InvalidUnicodeEscape => (
@@ -219,8 +219,8 @@ impl<'t> Spot<'t> {
 
     fn no_key(&self) -> (Finding, Range<usize>) {
         let finding = Finding::new(&rules::YAML_SYNTAX, "this line is neither `key: value` nor part of a longer value");
-        let help = "if it is a key, add `: ` after it; if it continues the value above, indent it deeper than \
-            that key";
+        let help = "if this line is a key, add `: ` after it; if it continues the value above, indent it deeper than \
+            the key of that value";
         (finding.help(help), self.trimmed_line())
     }
 
@@ -258,7 +258,7 @@ impl<'t> Spot<'t> {
                 (finding.help(help), self.value())
             }
             Some(c @ ('|' | '>')) => {
-                let finding = Finding::new(&rules::YAML_QUOTE, format!("nothing may follow `{c}` on the same line"));
+                let finding = Finding::new(&rules::YAML_QUOTE, format!("no text can follow `{c}` on the same line"));
                 (
                     finding.help("start the text on the next line, indented, or put the whole value in quotes"),
                     self.value(),

@@ -16,12 +16,13 @@ impl Spot<'_> {
             "" => Failure::new(
                 format!("{title} is empty and cannot be converted to a number"),
                 format!(
-                    "write `{written} | default(value=0, boolean=true) | {filter}`, or put it between `{{% if {written} %}}` and `{{% endif %}}`"
+                    "write `{written} | default(value=0, boolean=true) | {filter}`, or put this part of the message \
+                        between `{{% if {written} %}}` and `{{% endif %}}`"
                 ),
             ),
             _ if is_plain && filter == "int" => self.fraction(),
             _ if is_grouped => Failure::new(
-                format!("the number in {title} contains a comma or spaces"),
+                format!("{title} contains a number with a comma or spaces"),
                 in_plain_digits(text, written),
             ),
             _ => Failure::new(
@@ -37,16 +38,17 @@ impl Spot<'_> {
             "empty" => Failure::new(
                 format!("{title} is empty and cannot be shown as an amount"),
                 format!(
-                    "write `{written} | default(value=0, boolean=true) | money`, or put it between `{{% if {written} %}}` and `{{% endif %}}`"
+                    "write `{written} | default(value=0, boolean=true) | money`, or put this part of the message \
+                        between `{{% if {written} %}}` and `{{% endif %}}`"
                 ),
             ),
             "unclear" => Failure::new(
-                format!("the comma or point in {title} is ambiguous, because it could separate thousands or decimals"),
+                format!("{title} has an ambiguous comma or point, which could separate thousands or decimals"),
                 "write such amounts as `1200.50` or `1200` in the list",
             ),
             _ => Failure::new(
                 format!("{title} is not an amount"),
-                "write only the amount in the list, such as `1200.50`, and put the currency in the message",
+                "write only the amount in the list, for example `1200.50`, and put the currency in the message",
             ),
         }
     }
@@ -56,15 +58,15 @@ impl Spot<'_> {
         match why {
             "empty" => Failure::new(
                 format!("{title} is empty and cannot be shown as a date"),
-                format!("put it between `{{% if {written} %}}` and `{{% endif %}}`"),
+                format!("put this part of the message between `{{% if {written} %}}` and `{{% endif %}}`"),
             ),
             "format" => Failure::new(
                 "the `format` of the filter `date` is not valid",
                 "write, for example, `format=\"%d.%m.%Y\"`",
             ),
             _ => Failure::new(
-                format!("{title} is not a date such as `2026-12-05` or `05.12.2026`"),
-                "write dates in the list in one of these formats",
+                format!("{title} is not a valid date"),
+                "write dates in the list as `2026-12-05` or `05.12.2026`",
             ),
         }
     }

@@ -136,7 +136,7 @@ impl<'s> Spot<'s> {
         }
         let cell = |header: &str, last: usize| {
             let written = &self.source[tokens[at].span.start..tokens[last].span.end];
-            Some((true, Subject { written, title: format!("the cell of `{header}`") }))
+            Some((true, Subject { written, title: format!("the cell in `{header}`") }))
         };
         match (name, after.as_slice()) {
             ("recipient", [Kind::Symbol("[" | "?["), Kind::Text(header), Kind::Symbol("]")]) => cell(header, at + 3),

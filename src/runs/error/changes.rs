@@ -72,7 +72,7 @@ impl InputChanges {
             Self::List { list, how } => format!("the list `{list}` changed since {run} began: {how}"),
             Self::Campaign(what) => format!("the campaign changed since {run} began: {}", what.join(", ")),
             Self::Copies { place, .. } => {
-                format!("the stored inputs of {run} in `{place}` are missing or damaged, so it cannot be resumed")
+                format!("the stored inputs of {run} in `{place}` are missing or damaged, so the run cannot be resumed")
             }
         }
     }

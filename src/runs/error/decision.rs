@@ -74,7 +74,7 @@ pub enum DecisionRefusal {
         run: String,
     },
     /// A line of a file names no message of the run.
-    #[error("`{path}`, row {row}: {named} of {run}; no decision was recorded")]
+    #[error("`{path}`, row {row}: {named} in {run}; no decision was recorded")]
     ForeignId {
         /// The file.
         path: PathBuf,

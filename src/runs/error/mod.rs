@@ -75,7 +75,7 @@ pub enum Error {
     #[error(transparent)]
     Template(#[from] TemplateRefusal),
     /// Another message has the identifier that the caller chose.
-    #[error("another message already has this identifier; omit it to get a new one")]
+    #[error("another message already has this identifier; omit the identifier to get a new one")]
     IdTaken,
     /// The limit of messages per hour is reached.
     #[error("the hourly message limit is reached; the next message can be sent at {}", local_second(*.next))]
@@ -90,13 +90,13 @@ pub enum Error {
         wait: Duration,
     },
     /// The built-in sandbox has no account that could be asked.
-    #[error("the built-in sandbox exists only during a run and has no account to query")]
+    #[error("the built-in sandbox exists only during a run, so it has no account to query")]
     SandboxAccount,
     /// There is no profile.
     #[error("there is no gateway profile")]
     NoGateway,
     /// There are several profiles, and none was named.
-    #[error("there are several gateway profiles, and none was chosen: {}", words::names(.0))]
+    #[error("there are several gateway profiles ({}), and none was chosen", words::names(.0))]
     SeveralGateways(Vec<String>),
     /// There is no run of that name.
     #[error("there is no run `{name}`")]
@@ -145,7 +145,7 @@ pub enum Error {
         run: String,
     },
     /// A run is unfinished, so no new round can begin.
-    #[error("cannot start a new round while {run} is unfinished; nothing was sent")]
+    #[error("cannot send to all recipients again while {run} is unfinished; nothing was sent")]
     RoundUnfinished {
         /// The run.
         run: String,
@@ -170,7 +170,7 @@ pub enum Error {
         run: String,
     },
     /// Lookups and code calls are stopped by the process that waits for them.
-    #[error("{run} contains single operations; each can be stopped only by the process that started it")]
+    #[error("{run} contains separate messages, lookups or calls; only the process that started one can stop it")]
     SinglesOnTheirWay {
         /// The run that they are in.
         run: String,
@@ -237,7 +237,7 @@ pub enum Error {
     },
     /// A new round would have another number of recipients than the expected one.
     #[error(
-        "a new round would go to {}, not to {}; nothing was sent",
+        "sending again to all recipients would reach {}, not {}; nothing was sent",
         plural(*.number, "recipient"),
         crate::domain::thousands(*.said)
     )]

@@ -33,15 +33,18 @@ pub(super) async fn fetch(wanted: &ListCommand, hidden: &[String], mut spool: Sp
     let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
     let (copied, complaint) = tokio::join!(copy(stdout, &mut spool), end_of(stderr));
     copied?;
-    let status =
-        group.child.wait().await.map_err(|error| Failed::new(format!("its status cannot be read: {error}")))?;
+    let status = group
+        .child
+        .wait()
+        .await
+        .map_err(|error| Failed::new(format!("the exit status of `{program}` cannot be read: {error}")))?;
     if status.success() {
         return Ok(spool);
     }
     let complaint = complaint.trim();
     Err(match complaint {
-        "" => Failed::new(format!("`{program}` ended with {status} and no error message")),
-        complaint => Failed::new(format!("`{program}` ended with {status}: {complaint}")),
+        "" => Failed::new(format!("`{program}` failed without an error message ({status})")),
+        complaint => Failed::new(format!("`{program}` failed ({status}): {complaint}")),
     })
 }
 
@@ -49,7 +52,7 @@ async fn copy(from: Option<impl AsyncRead + Unpin>, spool: &mut Spool) -> Result
     let Some(mut from) = from else { return Ok(()) };
     let mut buffer = vec![0; BUFFER];
     loop {
-        let unreadable = |error| Failed::new(format!("its output cannot be read: {error}"));
+        let unreadable = |error| Failed::new(format!("the output of the program cannot be read: {error}"));
         match from.read(&mut buffer).await.map_err(unreadable)? {
             0 => return Ok(()),
             count => spool.write_all(&buffer[..count])?,

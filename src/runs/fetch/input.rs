@@ -17,24 +17,26 @@ type Part = io::Result<Vec<u8>>;
 
 pub(super) async fn fetch(piped: PipedInput, spool: Spool) -> Result<Spool, Failed> {
     let Some(input) = piped() else {
-        return Err(Failed::new("standard input is not a pipe or a file").help("pipe the list in, or name its file"));
+        return Err(
+            Failed::new("standard input is not a pipe or a file").help("pipe the list in, or give the path of a file")
+        );
     };
     let (parts, read) = channel(AHEAD);
     // Whoever waits for more of it cannot be stopped: on a thread of its own it holds up no end of the process.
     let reading = std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_all(input, &parts));
-    reading.map_err(|error| Failed::new(format!("cannot start a thread to read it: {error}")))?;
+    reading.map_err(|error| Failed::new(format!("cannot start a thread: {error}")))?;
     keep(read, spool).await
 }
 
 async fn keep(mut parts: Receiver<Part>, mut spool: Spool) -> Result<Spool, Failed> {
     while let Some(part) = parts.recv().await {
-        let part = part.map_err(|error| Failed::new(format!("it cannot be read: {error}")))?;
+        let part = part.map_err(|error| Failed::new(error.to_string()))?;
         if part.is_empty() {
             return Ok(spool);
         }
         spool.write_all(&part)?;
     }
-    Err(Failed::new("it ended early"))
+    Err(Failed::new("the input ended early"))
 }
 
 /// Reads it to its end, or until nobody wants more.

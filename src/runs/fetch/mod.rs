@@ -61,7 +61,7 @@ impl Failed {
 
 impl From<std::io::Error> for Failed {
     fn from(error: std::io::Error) -> Self {
-        Self::new(format!("it cannot be stored in the state folder: {error}"))
+        Self::new(format!("cannot store the list in the state folder: {error}"))
     }
 }
 
@@ -93,8 +93,8 @@ pub async fn fetch(inputs: &Arc<Inputs>, with: Fetching<'_>) -> Result<Arc<Input
     };
     let spool = fetched.map_err(|failed| refused(inputs, failed))?;
     if spool.is_empty() {
-        let failed =
-            Failed::new("no data was received, not even a header").help("an empty list still needs a header row");
+        let failed = Failed::new("no data was received, not even a header")
+            .help("send at least a header row, even if the list is empty");
         return Err(refused(inputs, failed));
     }
     let list = spool.finish(recipients.to_string()).map_err(|error| refused(inputs, error.into()))?;
@@ -112,7 +112,7 @@ fn spool(with: Fetching<'_>) -> Result<Spool, Error> {
 
 async fn bounded(fetching: impl Future<Output = Result<Spool, Failed>>, longest: Duration) -> Result<Spool, Failed> {
     let late = |_| {
-        let why = format!("it did not finish within {} s", longest.as_secs());
+        let why = format!("the list did not arrive within {} s", longest.as_secs());
         Failed::new(why).help("increase `timeout`, or make the list smaller")
     };
     tokio::time::timeout(longest, fetching).await.map_err(late).flatten()

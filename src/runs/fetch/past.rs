@@ -32,7 +32,7 @@ pub(super) async fn fetch(
     if run.progress == Progress::Open {
         let going = if is_owned(ledger, &run).await? { "is being sent" } else { "is unfinished" };
         let failed = Failed::new(format!("{} {going}, so the status of its recipients is not final", run.name()));
-        return Ok(Err(failed.help("wait until it ends, or cancel it with `stop --for-good`")));
+        return Ok(Err(failed.help("wait until the run ends, or cancel it with `stop --for-good`")));
     }
     let mut spool = spool(with)?;
     let written = write_past_people(ledger, &run, &past.states, &mut spool).await?;

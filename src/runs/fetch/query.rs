@@ -216,33 +216,33 @@ impl Answer {
 
 /// The query with the database's own parameter for the date.
 fn one(wanted: &ListQuery, parameter: &str) -> Result<(String, usize), Failed> {
-    let several = || Failed::new("it contains more than one query").help("write a single `select` statement");
+    let several = || Failed::new("`sql` contains more than one statement").help("write a single `select` statement");
     with_date(&wanted.sql, parameter).ok_or_else(several)
 }
 
 fn bytes(column: &str) -> Failed {
-    let help = "remove it from the `select`, or convert it to text there";
-    Failed::new(format!("the column `{column}` contains bytes instead of text")).help(help)
+    let help = "remove the column from the `select`, or convert it to text there";
+    Failed::new(format!("the column `{column}` contains binary data instead of text")).help(help)
 }
 
 fn long_value(column: &str) -> Failed {
     let help = "remove the column from the `select`, or shorten its values there";
-    Failed::new(format!("a value of the column `{column}` has more than 64 KiB")).help(help)
+    Failed::new(format!("a value in the column `{column}` is larger than 64 KiB")).help(help)
 }
 
 fn long_row() -> Failed {
-    Failed::new("a row has more than 1 MiB").help("remove columns with long values from the `select`")
+    Failed::new("a row is larger than 1 MiB").help("remove columns with long values from the `select`")
 }
 
 fn unwritten(error: csv::Error) -> Failed {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error.into(),
-        _ => Failed::new("its result cannot be converted to a list"),
+        _ => Failed::new("the result of the query cannot be converted to a list"),
     }
 }
 
 fn no_address(wanted: &ListQuery) -> Failed {
-    let help = "write it like `postgres://user@host/database`, `mysql://…` or `sqlite:///path/to/file`";
+    let help = "use an address such as `postgres://user@host/database`, `mysql://…` or `sqlite:///path/to/file`";
     Failed::new(format!("{} does not contain a database address", wanted.from)).help(help)
 }
 
@@ -250,8 +250,8 @@ fn no_address(wanted: &ListQuery) -> Failed {
 fn words(error: &sqlx::Error, address: &SecretString) -> String {
     let said = match error {
         sqlx::Error::Database(error) => format!("the database rejected the query: {}", error.message()),
-        sqlx::Error::Io(error) => format!("no connection to the database: {error}"),
-        sqlx::Error::Tls(error) => format!("no secure connection to the database: {error}"),
+        sqlx::Error::Io(error) => format!("cannot connect to the database: {error}"),
+        sqlx::Error::Tls(error) => format!("cannot connect securely to the database: {error}"),
         error => format!("the query failed: {error}"),
     };
     let password = address.expose_secret().split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));

@@ -62,7 +62,7 @@ impl Write for Spool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.written += bytes.len() as u64;
         if self.written > self.most {
-            return Err(io::Error::other(format!("it is larger than {} GiB", self.most >> 30)));
+            return Err(io::Error::other(format!("the list is larger than {} GiB", self.most >> 30)));
         }
         self.out.write_all(bytes)?;
         Ok(bytes.len())

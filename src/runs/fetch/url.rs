@@ -50,7 +50,9 @@ async fn follow(wanted: &ListUrl) -> Result<Response, Failed> {
     }
     match target(&url, &answer) {
         None => Ok(answer),
-        Some(_) => Err(Failed::new(format!("it redirects more than {REDIRECTS} times")).help("check the address")),
+        Some(_) => {
+            Err(Failed::new(format!("the server redirects more than {REDIRECTS} times")).help("check the address"))
+        }
     }
 }
 
@@ -59,7 +61,7 @@ async fn ask(url: Url, headers: &HeaderMap, patience: Duration, stays_public: bo
     if stays_public {
         client = client.dns_resolver(Arc::new(PublicNames));
     }
-    let client = client.build().map_err(|_| Failed::new("cannot create an HTTP client for it"))?;
+    let client = client.build().map_err(|_| Failed::new("cannot create an HTTP client"))?;
     client.get(url).headers(headers.clone()).send().await.map_err(|error| words(&error))
 }
 
@@ -77,15 +79,15 @@ fn target(from: &Url, answer: &Response) -> Option<Url> {
 fn judge(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, Failed> {
     let asks = "ask the owner of the address for an https link";
     if !to.username().is_empty() || to.password().is_some() {
-        return Err(Failed::new("it redirects to an address with a user name or a password").help(asks));
+        return Err(Failed::new("the server redirects to an address with a user name or a password").help(asks));
     }
     let is_within = origin(from) == origin(&to);
     if has_headers && !is_within {
-        let why = "it redirects to another host, and headers are not sent to other hosts";
+        let why = "the server redirects to another host, and headers are not sent to other hosts";
         return Err(Failed::new(why).help("use the final address if that host may receive the headers"));
     }
     if to.scheme() != "https" && !is_within {
-        return Err(Failed::new("it redirects to another host without https").help(asks));
+        return Err(Failed::new("the server redirects to another host without https").help(asks));
     }
     let ip = to.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
     // Host names are judged when they are resolved.
@@ -96,8 +98,8 @@ fn judge(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<U
 }
 
 fn near() -> Failed {
-    Failed::new("it redirects to an address of this machine or its network")
-        .help("to use that address, write it under `url`")
+    Failed::new("the server redirects to an address on this machine or its network")
+        .help("write that address under `url` if you want to use it")
 }
 
 fn origin(url: &Url) -> (String, Option<String>, Option<u16>) {
@@ -131,8 +133,8 @@ fn words(error: &reqwest::Error) -> Failed {
         return near();
     }
     Failed::new(match () {
-        () if error.is_timeout() => "it did not respond in time",
-        () if error.is_connect() => "no connection could be made",
+        () if error.is_timeout() => "the server did not respond in time",
+        () if error.is_connect() => "cannot connect to the server",
         () => "the connection was lost",
     })
 }

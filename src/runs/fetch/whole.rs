@@ -17,16 +17,19 @@ pub(super) fn check_status(status: StatusCode) -> Result<(), Failed> {
     let number = status.as_u16();
     let (why, help) = match number {
         200 => return Ok(()),
-        304 => ("it answered that the list did not change (status 304)".to_owned(), WHOLE),
-        300..=399 => (format!("it redirects with an unsupported status ({number})"), "check the address"),
-        202 => ("it answered that the list is not ready (status 202)".to_owned(), "run the same command again later"),
-        204 | 205 => (format!("it answered without content (status {number})"), "check the address"),
-        206 => ("it sent only part of the list (status 206)".to_owned(), WHOLE),
+        304 => ("the server responded that the list has not changed (status 304)".to_owned(), WHOLE),
+        300..=399 => (format!("the server redirects with an unsupported status ({number})"), "check the address"),
+        202 => (
+            "the server responded that the list is not ready (status 202)".to_owned(),
+            "run the same command again later",
+        ),
+        204 | 205 => (format!("the server returned no content (status {number})"), "check the address"),
+        206 => ("the server sent only part of the list (status 206)".to_owned(), WHOLE),
         401 | 403 => {
-            (format!("it returned status {number}"), "check `headers`: the secret might be missing or expired")
+            (format!("the server returned status {number}"), "check `headers`: the secret might be missing or expired")
         }
-        404 | 410 => (format!("it returned status {number}"), "check the address"),
-        _ => (format!("it returned status {number}"), "try again later, or contact the owner of the address"),
+        404 | 410 => (format!("the server returned status {number}"), "check the address"),
+        _ => (format!("the server returned status {number}"), "try again later, or contact the owner of the address"),
     };
     Err(Failed::new(why).help(help))
 }
@@ -37,22 +40,22 @@ const WHOLE: &str = "configure the server, or the proxy in front of it, to send 
 /// Refuses an answer whose headers do not promise the whole list in a form that can be read.
 pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(), Failed> {
     if headers.contains_key(CONTENT_RANGE) {
-        return Err(Failed::new("it sent only part of the list (`Content-Range`)").help(WHOLE));
+        return Err(Failed::new("the server sent only part of the list (`Content-Range`)").help(WHOLE));
     }
     let kind = text(headers, CONTENT_TYPE);
     if kind.starts_with("multipart/") {
-        return Err(Failed::new("it sent several parts instead of one list (`multipart`)").help(WHOLE));
+        return Err(Failed::new("the server sent several parts instead of one list (`multipart`)").help(WHOLE));
     }
     let encoding = text(headers, CONTENT_ENCODING);
     if !encoding.is_empty() && !READABLE.contains(&encoding.as_str()) {
-        let why = format!("its content encoding `{encoding}` is not supported");
+        let why = format!("the content encoding `{encoding}` is not supported");
         return Err(Failed::new(why).help("add `Accept-Encoding: identity` under `headers`"));
     }
     // Without both, the end of the connection is the end of the list, and so is a connection that breaks.
     let names_its_end = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
     if version <= Version::HTTP_11 && !names_its_end {
-        let why = "its response has no `Content-Length`, so a truncated list would look complete";
-        return Err(Failed::new(why).help("have the server send `Content-Length`, or send the list in chunks"));
+        let why = "the response has no `Content-Length`, so a truncated list would look complete";
+        return Err(Failed::new(why).help("configure the server to send `Content-Length` or to use chunked encoding"));
     }
     Ok(())
 }
@@ -65,7 +68,7 @@ pub(super) fn check_is_no_page(headers: &HeaderMap, head: &[u8]) -> Result<(), F
     let says_so = matches!(kind, "text/html" | "application/xhtml+xml") && head.starts_with(b"<");
     if says_so || head.starts_with(b"<!doctype html") || head.starts_with(b"<html") {
         let help = "check `headers` and the address: the page might ask you to sign in";
-        return Err(Failed::new("it returned a web page instead of a list").help(help));
+        return Err(Failed::new("the server returned a web page instead of a list").help(help));
     }
     Ok(())
 }

@@ -178,7 +178,7 @@ impl PlannedCampaign {
         note(self.options.rows != options.rows, "the option `--rows`");
         note(self.options.limit != options.limit, "the option `--limit`");
         note(self.options.again != options.again, "the option `--again`");
-        note(self.options.occurrence != options.occurrence, "the date of its schedule");
+        note(self.options.occurrence != options.occurrence, "the scheduled time");
         note(self.options.tests_to != options.tests_to, "the recipients of test messages");
         note(self.options.hours != options.hours, "the sending hours");
         note(self.options.on_in_doubt != options.on_in_doubt, "`delivery.on_in_doubt`");
@@ -200,7 +200,7 @@ impl PlannedCampaign {
 }
 
 /// The words for a difference that may be of texts.
-const TEXTS: &str = "the channels or their texts";
+const TEXTS: &str = "the channels or their messages";
 
 /// The texts that say something else; none where more than texts differs.
 fn texts_that_differ(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> {

@@ -41,7 +41,7 @@ pub enum PlanRefusal {
     },
     /// More people would get a message than were planned or approved.
     #[error(
-        "the plan {} has {}, but this would send to {}; nothing was sent",
+        "the plan {} has {}, but this run would send to {}; nothing was sent",
         short(.digest),
         plural(*.planned, "recipient"),
         thousands(*.now)
@@ -60,7 +60,8 @@ pub enum PlanRefusal {
     },
     /// A run has no recipient left, and used no approval of the plan.
     #[error(
-        "{run} has no recipients left and used no approval of the plan {}, so it cannot be resumed with this plan",
+        "{run} has no recipients left and did not use an approval of the plan {}, so it cannot be resumed with \
+         this plan",
         short(.digest)
     )]
     NobodyLeft {
@@ -74,13 +75,13 @@ pub enum PlanRefusal {
         run: String,
     },
     /// The approval was used by somebody else meanwhile.
-    #[error("another run has already used the approval of {}; nothing was sent", short(.digest))]
+    #[error("another run has already used the approval of the plan {}; nothing was sent", short(.digest))]
     Used {
         /// The digest of the plan.
         digest: String,
     },
     /// It is approved already.
-    #[error("{} is already approved by {by}, and no run has used the approval yet", short(.digest))]
+    #[error("the plan {} is already approved by {by}, and no run has used the approval yet", short(.digest))]
     Approved {
         /// The digest of the plan.
         digest: String,
@@ -88,7 +89,7 @@ pub enum PlanRefusal {
         by: String,
     },
     /// It is of a single thing that an assistant wants, and of no run.
-    #[error("{} is a single message from an AI assistant, not a run", short(.digest))]
+    #[error("{} identifies a single message from an AI assistant, not a run", short(.digest))]
     NoCampaign {
         /// The digest.
         digest: String,
@@ -140,7 +141,7 @@ pub enum PlanRefusal {
     #[error("this token is not valid: no approver of the profile signed it for a run; nothing was sent")]
     NotProven,
     /// A token approves another plan than the one that was named.
-    #[error("this token approves {}, not {digest}; nothing was sent", short(.approved))]
+    #[error("this token approves the plan {}, not {digest}; nothing was sent", short(.approved))]
     OtherPlan {
         /// What was named.
         digest: String,
@@ -162,20 +163,24 @@ fn changed(digest: &str, what: &[String]) -> String {
     let digest = short(digest);
     match what {
         [] => format!(
-            "this differs from the plan {digest}, which is not in this ledger, so the differences are unknown; nothing \
-             was sent"
+            "this run differs from the plan {digest}; that plan is not in this ledger, so the differences are unknown; \
+             nothing was sent"
         ),
-        what => format!("this differs from the plan {digest}: {} changed; nothing was sent", what.join(", ")),
+        what => format!("this run differs from the plan {digest}: {} changed; nothing was sent", what.join(", ")),
     }
 }
 
 fn unapproved(gateway: &str, number: u64, sent: u64, above: u32) -> String {
     let edition = match sent {
         0 => String::new(),
-        sent => format!(", in addition to {} already sent in this edition without an approval", thousands(sent)),
+        sent => format!(
+            ", in addition to {} who already got a message in this edition without an approval",
+            thousands(sent)
+        ),
     };
     format!(
-        "this would send to {}{edition}; the gateway `{gateway}` needs an approval for more than {}; nothing was sent",
+        "this run would send to {}{edition}; the gateway `{gateway}` needs an approval for more than {}; nothing \
+         was sent",
         plural(number, "recipient"),
         thousands(above.into())
     )

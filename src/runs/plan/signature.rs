@@ -52,7 +52,7 @@ impl PrivateKey {
     /// Why there is none; never any part of it.
     pub fn read(file: &Path) -> Result<Self, Error> {
         let source = KeySource::File(file.to_owned());
-        let line = source.read("the private half of a key", &|_| None).map_err(Error::Input)?;
+        let line = source.read("the private approval key", &|_| None).map_err(Error::Input)?;
         let seed = line.expose_secret().strip_prefix(KIND).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
         let wrong = || Error::Input(format!("`{}` does not contain a private approval key", file.display()));
         seed.and_then(|seed| Self::of(&seed)).ok_or_else(wrong)

@@ -16,7 +16,7 @@ pub(super) const ROWS: &[Assumption] = rows! {
     "fallback": "when a fallback moves to the next channel"
         => "as soon as the previous channel fails or its lifetime ends"
         because "the contract says only that there is a fallback";
-    "lifetime": "the lifetime of a channel without one, and its end"
+    "lifetime": "the default lifetime of a message on a channel, and what happens at its end"
         => "172800 s for every channel; a message that is not delivered by then becomes EXPIRED"
         because "contract 8 shows this default for RCS";
     "read": "which messages are read"
@@ -29,16 +29,16 @@ pub(super) const ROWS: &[Assumption] = rows! {
         => "QUEUED, ACCEPTED for each channel that is tried, then a failure or DELIVERED, READ, REPLIED; a status never goes back"
         because "contract 3 shows no transitions";
     "chance": "which messages belong to a share"
-        => "chosen from the seed and the number, so the same numbers get the same result in every run"
+        => "they are chosen from the seed and the number, so the same numbers get the same result in every run"
         because "a rehearsal must be reproducible" changed by "seed";
     "clock": "the speed of time for messages"
         => "the same as real time, except that a rehearsal skips waiting times"
-        because "at a higher speed, a rehearsal covers lifetimes of days" changed by "speed";
-    "faults": "faults"
-        => "nothing"
+        because "at a higher speed, a rehearsal can cover lifetimes of several days" changed by "speed";
+    "faults": "which faults occur"
+        => "none"
         because "faults that nobody requested are confusing" changed by "faults";
     "faults-at-the-door": "which client's connection is refused or closed"
-        => "the next client that connects after the previous request; `closed` affects only one connection; \
+        => "that of the next client that connects after the previous request; `closed` affects only one connection; \
             keep-alive connections are closed"
         because "the sandbox does not know the request before the connection exists" changed by "faults";
     // Statuses.

@@ -140,7 +140,7 @@ impl Courier {
 
     /// Who is posted to, if webhooks may go there.
     async fn receiver(&self, url: &str) -> Result<Receiver, String> {
-        let url = Url::parse(url).map_err(|error| format!("not a valid URL: {error}"))?;
+        let url = Url::parse(url).map_err(|error| format!("the URL is not valid: {error}"))?;
         let host = url.host_str().unwrap_or_default().to_owned();
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("`{}` is neither http nor https", url.scheme()));
@@ -190,7 +190,7 @@ fn as_written(url: &Url, at: Option<IpAddr>, written: &str) -> Option<(Uri, Head
 fn failed(error: &dyn Error, connecting: bool) -> String {
     let innermost = std::iter::successors(error.source(), |cause| (*cause).source()).last();
     let cause = innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
-    let what = if connecting { "no connection" } else { "the connection was interrupted" };
+    let what = if connecting { "cannot connect" } else { "the connection was interrupted" };
     format!("{what}: {cause}")
 }
 
@@ -248,7 +248,7 @@ mod tests {
         let PostOutcome::Failed(reason) = courier(Hooks::Loopback).bring(post(&deaf_hook)).await else {
             panic!("nobody is there")
         };
-        assert!(reason.starts_with("no connection: ") && !reason.contains("secret"), "{reason}");
+        assert!(reason.starts_with("cannot connect: ") && !reason.contains("secret"), "{reason}");
     }
 
     #[tokio::test]

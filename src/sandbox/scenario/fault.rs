@@ -115,7 +115,7 @@ fn fault(item: &Node, report: &mut Report) -> Option<Fault> {
     let [one] = said.as_slice() else {
         let message = match said.as_slice() {
             [] => "this fault has no effect".to_owned(),
-            many => format!("this fault has {} effects, but must have one", many.len()),
+            many => format!("this fault has {} effects, but only one is allowed", many.len()),
         };
         let finding = Finding::new(&rules::FAULT_EFFECT, message);
         report.at(&item.span, finding.help(format!("use exactly one of {}", crate::finding::list(EFFECTS))));

@@ -136,7 +136,7 @@ async fn what_changed_since_it_was_armed_fires_nothing_until_it_is_armed_anew() 
         tokio::time::sleep(DAY).await;
     };
     daemon.serve(changing).await.unwrap();
-    let skipped = "2026-12-05 10:00 skipped after 0: changed since it was activated";
+    let skipped = "2026-12-05 10:00 skipped after 0: the campaign changed since its schedule was activated";
     assert_eq!(house.told()[1..], ["changed: Campaign", skipped], "{:?}", house.told());
     assert_eq!(house.fired().len(), 3);
 }
@@ -237,7 +237,7 @@ async fn each_occurrence_is_a_run_of_its_own_with_its_edition_its_day_and_its_re
     let waiting = house.adapters.ledger.take_notifications(Duration::ZERO, DAY).await.unwrap();
     let [told] = waiting.as_slice() else { panic!("{waiting:?}") };
     assert_eq!(told.what.occasion, Occasion::Finished);
-    assert!(told.what.notice.contains("2026-12-02 10:00 sent the same message as the previous one"), "{told:?}");
+    assert!(told.what.notice.contains("2026-12-02 10:00 sent the same message as the previous run"), "{told:?}");
     let editions: Vec<&str> = runs.iter().map(|run| run.edition.as_str()).collect();
     assert_eq!(editions, ["2026-12-01 10:00", "2026-12-02 10:00"]);
 }
@@ -303,10 +303,10 @@ async fn what_nobody_approved_is_told_once_and_waits_for_a_day_or_until_the_next
     assert_eq!(house.fired(), ["2026-12-08T10:00Z\t2026-12-08 10:00"]);
     let told = [
         "2026-12-07 10:00 waits for an approval of 2026-12-07 10:00",
-        "2026-12-07 10:00 skipped after 0: it was not approved in time",
+        "2026-12-07 10:00 skipped after 0: the run was not approved in time",
         "2026-12-08 10:00 waits for an approval of 2026-12-08 10:00",
         "2026-12-09 10:00 waits for an approval of 2026-12-09 10:00",
-        "2026-12-09 10:00 skipped after 0: it was not approved in time",
+        "2026-12-09 10:00 skipped after 0: the run was not approved in time",
     ];
     assert_eq!(house.told(), told);
 }

@@ -111,10 +111,10 @@ fn a_rest_is_told_by_its_length_while_it_is_short_and_by_its_end_where_it_is_lon
     standing.view.status = RunStatus::Sending;
     let command = |arguments: String| arguments;
     let table = [
-        (14, "1 of 2 messages are processed, about 14 s left."),
-        (61, "1 of 2 messages are processed, about 1 min 5 s left."),
-        (130, "1 of 2 messages are processed, about 3 min left."),
-        (3_600, "1 of 2 messages are processed, finished about 1 January 1970, 01:00."),
+        (14, "1 of 2 messages processed, about 14 s left."),
+        (61, "1 of 2 messages processed, about 1 min 5 s left."),
+        (130, "1 of 2 messages processed, about 3 min left."),
+        (3_600, "1 of 2 messages processed, expected to finish around 1 January 1970, 01:00."),
     ];
     for (seconds, said) in table {
         let left = Some(Duration::from_secs(seconds));

@@ -45,7 +45,7 @@ fn workbook_with_too_many_things_is_refused() {
         (sheet(ROW, "<table:table-cell/>", 4, END_OF_ROW), "a row has more than 16384 cells"),
         (sheet("", &tables, 300, ""), "its sheets need too much memory"),
         (sheet("", &style(1), 300, ""), "its styles need too much memory"),
-        (sheet(&format!("{ROW}<table:table-cell {far}</table:table-cell>"), " ", 1, END_OF_ROW), "outside all sheets"),
+        (sheet(&format!("{ROW}<table:table-cell {far}</table:table-cell>"), " ", 1, END_OF_ROW), "outside the sheet"),
     ] {
         let _case = telling(format!("case: {words}"));
         is_refused("list.ods", &hostile, &[words]);

@@ -128,7 +128,7 @@ fn workbook_with_too_many_things_is_refused() {
                 "xl/_rels/workbook.xml.rels",
                 Content::repeated("<Relationships>", &relation("r", "x", &x(3000)), 400, "</Relationships>"),
             )],
-            "its lists of parts",
+            "its part lists",
         ),
     ] {
         let _case = crate::support::telling(format!("case: {words}"));
@@ -165,7 +165,7 @@ fn workbook_with_cells_in_odd_places_is_refused() {
     let wide = sheet_of(&format!("<row>{}</row>", "<c t=\"s\"><v>2</v></c>".repeat(10_000)));
     for (rows, words) in [
         (sheet_of(&format!("{}{}", cell("A1"), cell("XFD1048576"))), ""),
-        (sheet_of(&cell("A4294967295")), "a cell is outside all sheets"),
+        (sheet_of(&cell("A4294967295")), "a cell is outside the sheet"),
         (sheet_of(&cell("ZZZZZZ1")), ""),
         (wide, "row 1 has more than 1 MiB of text"),
         (format!("<worksheet>{}", "<a>".repeat(100_000)), "too deep"),

@@ -21,7 +21,7 @@ impl JsonApi {
     /// Why there is no good answer, and whether it is proven that nothing was done.
     pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, InquiryFailure> {
         let mut answers = self.ask_all(std::slice::from_ref(inquiry)).await?;
-        answers.pop().unwrap_or_else(|| Err(InquiryFailure::unclear("a response without items")))
+        answers.pop().unwrap_or_else(|| Err(InquiryFailure::unclear("the response has no items")))
     }
 
     /// Asks for several things of one kind in one envelope; the answers are in their order.
@@ -47,7 +47,7 @@ impl JsonApi {
     ) -> Result<(Result<A::Answer, InquiryFailure>, Result<B::Answer, InquiryFailure>), InquiryFailure> {
         let items = self.items(vec![first.operation(), second.operation()]).await?;
         let Ok([one, other]) = <[_; 2]>::try_from(items) else {
-            return Err(InquiryFailure::unclear("a different number of results than queries"));
+            return Err(InquiryFailure::unclear("the number of results differs from the number of queries"));
         };
         let words = self.words();
         Ok((read(first, one, &words), read(second, other, &words)))
@@ -102,7 +102,7 @@ fn read_items(
 /// Every HTTP status but 200, which is the only one that the contract knows (contract 4.1 and 7).
 fn read_status(status: u16, retry_after: Option<Duration>) -> InquiryFailure {
     match status {
-        300..=399 => InquiryFailure::unclear(format!("HTTP {status}, a redirect that campaign does not follow")),
+        300..=399 => InquiryFailure::unclear(format!("HTTP {status}: campaign does not follow redirects")),
         429 | 503 => InquiryFailure {
             cause: FailureCause::SlowDown(retry_after),
             ..InquiryFailure::unclear(format!("HTTP {status}: the gateway asks you to slow down"))
@@ -124,25 +124,31 @@ fn read_body(
             return Err(InquiryFailure::undone(FailureCause::KeyRefused, reason));
         }
         (Success::False, Some(error)) => return Err(refused(&error)),
-        (Success::False, None) => return Err(InquiryFailure::unclear("a failure without an error message")),
+        (Success::False, None) => {
+            return Err(InquiryFailure::unclear("the response reports a failure without an error message"));
+        }
         (Success::Unclear, _) => {
-            return Err(InquiryFailure::unclear("a response whose `success` is neither true nor false"));
+            return Err(InquiryFailure::unclear("`success` in the response is neither true nor false"));
         }
     }
     let items: Option<Vec<&RawValue>> = top.data.and_then(|data| serde_json::from_str(data.get()).ok());
     match items {
         Some(items) if items.len() == count => Ok(items.into_iter().map(|item| read_item(item, words)).collect()),
-        Some(_) => Err(InquiryFailure::unclear("a different number of results than queries")),
-        None => Err(InquiryFailure::unclear("a response without a list of items")),
+        Some(_) => Err(InquiryFailure::unclear("the number of results differs from the number of queries")),
+        None => Err(InquiryFailure::unclear("the response has no list of items")),
     }
 }
 
 fn read_item(item: &RawValue, words: &Words<'_>) -> Result<Payload, InquiryFailure> {
-    let Some(item) = Item::read(item) else { return Err(InquiryFailure::unclear("an item that is not an object")) };
+    let Some(item) = Item::read(item) else {
+        return Err(InquiryFailure::unclear("an item of the response is not an object"));
+    };
     match Success::of(item.success) {
         Success::True => Ok(present(item.data).map(ToOwned::to_owned)),
         Success::False => Err(refused(&words.text(item.error).unwrap_or_else(|| "no reason given".to_owned()))),
-        Success::Unclear => Err(InquiryFailure::unclear("an item whose `success` is neither true nor false")),
+        Success::Unclear => {
+            Err(InquiryFailure::unclear("`success` in an item of the response is neither true nor false"))
+        }
     }
 }
 
@@ -155,9 +161,9 @@ fn refused(error: &str) -> InquiryFailure {
 /// What a body is that is not the contract's JSON.
 fn no_json(body: &[u8]) -> &'static str {
     match body.trim_ascii_start().first() {
-        None => "an empty response",
+        None => "the response is empty",
         Some(b'<') => "the gateway returned a web page instead of JSON",
-        Some(_) => "a response that is not the expected JSON",
+        Some(_) => "the response is not the expected JSON",
     }
 }
 

@@ -82,7 +82,7 @@ impl Forgetting for Adapter {
 pub(super) async fn key(reader: &mut Connection) -> Result<Option<NumberKey>, Failure> {
     let key: Option<Vec<u8>> = scalar("SELECT key FROM forgetting").fetch_optional(reader).await?;
     let whole = |bytes: Vec<u8>| bytes.try_into().map(NumberKey::new);
-    let damaged = |_| LedgerError::Damaged { what: "the key of forgotten numbers".to_owned() };
+    let damaged = |_| LedgerError::Damaged { what: "the key for forgotten numbers".to_owned() };
     Ok(key.map(whole).transpose().map_err(damaged)?)
 }
 

@@ -109,7 +109,7 @@ async fn kept(reader: &mut Connection, run: RunId) -> Result<Vec<u64>, Failure> 
     let Some(kept) = kept else { return Ok(Vec::new()) };
     let numbers: &[u8] = kept.try_get(0)?;
     if !sum(run, numbers).agrees(kept.try_get(1)?) {
-        return Err(LedgerError::Damaged { what: "the record of the recipients of a purged run".to_owned() }.into());
+        return Err(LedgerError::Damaged { what: "the recipient record of a purged run".to_owned() }.into());
     }
     Ok(unpack::<u64>(numbers)?)
 }

@@ -41,7 +41,7 @@ fn variants_in_a_list_are_told_with_their_names() {
     let form = "without a dash: `variants: { short: { share: 50% }, long: { share: 50% } }`";
     has_words(
         &campaign("[{ name: short, share: 50, message: Hi }, { name: long, share: 50, message: Hello }]"),
-        &[("wrong-type", form), ("unknown-key", "move `message` under a channel, such as `sms`")],
+        &[("wrong-type", form), ("unknown-key", "move `message` under a channel, for example `- sms: ")],
     );
     has_words(&campaign("[{ short: { share: 50% } }, { long: { share: 50% } }]"), &[("wrong-type", form)]);
     has_words(&campaign("[{ share: 50% }, { share: 50% }]"), &[("wrong-type", "write, for example, `variants: { a: ")]);

@@ -317,5 +317,5 @@ fn a_key_of_a_channel_that_stands_elsewhere_is_told_where_it_belongs() {
     let loaded = House::new()
         .load("recipients: { file: a.csv }\nmessage: Hi\nchannels: [{ sms: { signature: Co, message: Hi } }]\n");
     let help = loaded.findings[0].help.as_ref().unwrap();
-    assert_eq!(help, "move `message` under a channel, such as `sms`: `- sms: { message: … }`");
+    assert_eq!(help, "move `message` under a channel, for example `- sms: { message: … }`");
 }
