@@ -101,7 +101,7 @@ impl ToolError {
         let error = format!("the same message was sent to this number {seconds} s ago");
         Self::new("repeated", error).how_to(
             "nothing was sent; if the person you work for wants a second message, call the tool again \
-                 `repeat: true`",
+             with `repeat: true`",
         )
     }
 

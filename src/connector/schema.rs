@@ -81,9 +81,7 @@ fn check_members(place: &str, schema: &Value, members: &Map<String, Value>, prob
     for (name, needed) in together.filter(|(name, _)| members.contains_key(*name)) {
         let needed = needed.as_array().into_iter().flatten().filter_map(Value::as_str);
         let lacking = needed.filter(|needed| !members.contains_key(*needed));
-        problems.extend(
-            lacking.map(|lacking| format!("`{}` needs `{}`; add the second argument", path(name), path(lacking))),
-        );
+        problems.extend(lacking.map(|lacking| format!("`{0}` needs `{1}`; add `{1}`", path(name), path(lacking))));
     }
 }
 

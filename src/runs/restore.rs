@@ -52,7 +52,10 @@ pub struct RestoredLedger {
 #[derive(Debug, thiserror::Error)]
 pub enum BackupRefusal {
     /// It is a backup.
-    #[error("the ledger `{ledger}` is a backup from {} that has not been restored; nothing was sent", local_minute(*.made_at))]
+    #[error(
+        "the ledger `{ledger}` is a backup from {} that has not been restored; nothing was sent",
+        local_minute(*.made_at)
+    )]
     NotPutBack {
         /// Where it is.
         ledger: String,

@@ -136,7 +136,7 @@ const RECORDS: [(&str, &str); 6] = [
         "INSERT INTO notifications (at, occasion, way, notice, next_at) VALUES (0, '\"stopped\"', 'torn', '{}', 0)",
         "notification 1 cannot be read",
     ),
-    ("UPDATE runs SET edition = 'another' WHERE campaign = 'sale' AND number = 1", "the run sale@1 is corrupt"),
+    ("UPDATE runs SET edition = 'another' WHERE campaign = 'sale' AND number = 1", "the record of run sale@1 is corrupt"),
 ];
 
 #[test]

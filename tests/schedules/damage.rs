@@ -66,7 +66,7 @@ const DAMAGES: [(&str, &str, &str); 3] = [
          SELECT name, '2026-01-01 10:00', 'UTC', since + 1, NULL, 'missed', 1 FROM schedules WHERE name = 'sale'",
         "the record of schedule sale for 2026-01-01 10:00",
     ),
-    ("a run", "UPDATE runs SET edition = 'damaged' WHERE campaign = 'sale'", "the run sale@1"),
+    ("a run", "UPDATE runs SET edition = 'damaged' WHERE campaign = 'sale'", "the record of run sale@1"),
 ];
 
 #[test]

@@ -146,8 +146,8 @@ impl OpenFolder<'_> {
             let Campaign { brief, .. } = &inputs.campaign;
             if inputs.campaign.names_gateway() && inputs.own_gateway != gateway {
                 return Err(Error::Input(format!(
-                    "the campaign `{}` uses the gateway `{}`, but this connector uses `{gateway}`; start a connector for \
-                     that gateway",
+                    "the campaign `{}` uses the gateway `{}`, but this connector uses `{gateway}`; start a connector \
+                     for that gateway",
                     brief.name, inputs.own_gateway,
                 )));
             }
