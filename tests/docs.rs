@@ -53,7 +53,7 @@ impl Page {
     fn steps(&self) -> Vec<Step<'_>> {
         let (mut steps, mut open): (Vec<Step<'_>>, Option<Block<'_>>) = (Vec::new(), None);
         for (index, line) in self.text.lines().enumerate() {
-            let fence = line.strip_prefix("```");
+            let fence = line.trim_start().strip_prefix("```");
             match (open.take(), fence) {
                 (Some(block), Some(_)) => steps.push(Step::Block(block)),
                 (Some(mut block), None) => {
@@ -84,14 +84,15 @@ impl Page {
 
     /// The text without its fenced blocks.
     fn prose(&self) -> String {
-        self.text.split("\n```").step_by(2).map(|part| part.split_once('\n').map_or(part, |(_, rest)| rest)).fold(
-            String::new(),
-            |mut prose, part| {
-                prose.push_str(part);
-                prose.push_str("\n\n");
-                prose
-            },
-        )
+        let (mut prose, mut is_fenced) = (String::new(), false);
+        for line in self.text.lines() {
+            let is_fence = line.trim_start().starts_with("```");
+            is_fenced ^= is_fence;
+            // A block ends the paragraph before it.
+            prose += if is_fence || is_fenced { "" } else { line };
+            prose.push('\n');
+        }
+        prose
     }
 
     /// The anchors of its headings, as GitHub makes them.
@@ -151,6 +152,9 @@ fn links_lead_to_files_and_headings_that_exist() {
     let mut dead = Vec::new();
     let mut pages = Page::all();
     pages.extend(["ARCHITECTURE.md", "CONTRIBUTING.md", COMMANDS].map(Page::read));
+    let notes = files(&repository().join("docs/design"));
+    let names = notes.iter().map(|note| note.file_name().expect("a name").to_string_lossy().into_owned());
+    pages.extend(names.map(|name| Page::read(&format!("docs/design/{name}"))));
     for page in &pages {
         let folder = Path::new(&page.path).parent().expect("a folder");
         for found in link.captures_iter(&page.text) {
@@ -160,7 +164,7 @@ fn links_lead_to_files_and_headings_that_exist() {
             }
             let (file, heading) = target.split_once('#').unwrap_or((target, ""));
             let path = if file.is_empty() { page.path.clone() } else { folder.join(file).display().to_string() };
-            let path = path.replace("docs/../", "");
+            let path = path.replace("docs/design/../", "docs/").replace("docs/../", "");
             let exists = repository().join(&path).exists();
             if !exists || (!heading.is_empty() && !Page::read(&path).anchors().contains(heading)) {
                 dead.push(format!("{}: {target}", page.path));
@@ -255,7 +259,7 @@ fn commands_of_pages_work_and_print_what_is_shown() {
         }
     }
     assert!(faults.is_empty(), "{faults}");
-    assert!(run > 60 && compared >= 10, "{run} commands, {compared} outputs");
+    assert!(run > 60 && compared > 7, "{run} commands, {compared} outputs");
 }
 
 #[test]
@@ -265,7 +269,7 @@ fn campaigns_in_pages_pass_the_check_with_every_profile() {
         let blocks = pages.iter().flat_map(|page| page.blocks().map(move |block| (page, block)));
         blocks.filter(move |(_, block)| block.language == "yaml" && block.text.contains(key)).collect::<Vec<_>>()
     };
-    let campaigns: Vec<_> = shown("channels:").into_iter().filter(|(_, block)| block.file != "scenario").collect();
+    let campaigns: Vec<_> = shown("channels:").into_iter().collect();
     let profiles: Vec<_> =
         shown("base_url:").into_iter().filter(|(_, block)| block.text.starts_with("production:")).collect();
     assert!(campaigns.len() > 10 && !profiles.is_empty(), "{} campaigns", campaigns.len());
@@ -289,21 +293,6 @@ fn campaigns_in_pages_pass_the_check_with_every_profile() {
         }
     }
     assert!(faults.is_empty(), "{faults}");
-}
-
-#[test]
-fn scenario_in_pages_is_understood() {
-    let folder = with_examples();
-    let pages = Page::all();
-    let scenarios: Vec<_> = pages
-        .iter()
-        .flat_map(Page::blocks)
-        .filter(|block| block.language == "yaml" && block.file == "scenario")
-        .collect();
-    let [scenario] = <[Block<'_>; 1]>::try_from(scenarios).unwrap_or_else(|_| panic!("one scenario"));
-    folder.write("scenario.yaml", &scenario.text);
-    // The answer to the second envelope comes too late, and `status` denies whatever it is asked.
-    campaign(&folder, &["run", "campaigns/welcome.yaml", "--scenario", "scenario.yaml"]).exits(4).says("in doubt");
 }
 
 #[test]
@@ -360,4 +349,83 @@ fn command_reference_is_the_help_of_every_command() {
     let stored = fs::read_to_string(&path).unwrap_or_default();
     assert!(markdown.matches("\n## ").count() > 25, "{markdown}");
     assert!(stored == markdown, "write {COMMANDS} again: CAMPAIGN_WRITE_DOCS=1 cargo test --test stories docs::");
+}
+
+/// The files that connect to another process, each with what `docs/security.md` says of it.
+const CONNECTING: [(&str, &str); 11] = [
+    ("src/cli/serve/visitors.rs", "| the address of the dashboard |"),
+    ("src/connector/approval.rs", "| `campaign connector` on this machine |"),
+    ("src/gateway/hook_test.rs", "| your own `hook: { public_url }` |"),
+    ("src/gateway/json_api/http.rs", "| the gateway: `base_url` |"),
+    ("src/ledger/postgres/opening.rs", "| the ledger: `postgres://…` |"),
+    ("src/ledger/postgres/takeover.rs", "| the ledger: `postgres://…` |"),
+    ("src/ledger/postgres/transaction.rs", "| the ledger: `postgres://…` |"),
+    ("src/notify/post.rs", "| a receiver of notifications: `notify: { url }` |"),
+    ("src/runs/fetch/query.rs", "| a database: `recipients: { sql, from }` |"),
+    ("src/runs/fetch/url.rs", "| a list: `recipients: { url }`"),
+    ("src/sandbox/doors/posting.rs", "| webhook receivers of a rehearsal |"),
+];
+
+/// The source of a file without comments and tests.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("a source file");
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .fold(String::new(), |code, line| code + line + "\n")
+}
+
+/// The source files in a folder and below it, without test modules.
+fn sources(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if path.is_dir() && name != "tests" {
+            sources(&path, found);
+        } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn security_page_lists_everything_that_connects() {
+    let security = Page::read("docs/security.md").text;
+    assert!(security.contains("`campaign` has no telemetry, no update check and no crash reports."));
+    let root = repository();
+    let mut files = Vec::new();
+    sources(&root.join("src"), &mut files);
+    let connects = regex::Regex::new(
+        r"http_client::(plain_)?builder\(|TcpStream::connect|UnixStream::connect|UdpSocket|Pg\w+::connect|MySql\w+::connect|connect_lazy|\.connect\(\)|Client::new\(",
+    )
+    .expect("a pattern");
+    let url = regex::Regex::new(r"https?://([A-Za-z0-9.-]+\.[a-z]{2,})").expect("a pattern");
+    // Names of formats, and examples.
+    let known = [
+        "schemas.openxmlformats.org",
+        "json.schemastore.org",
+        "json-schema.org",
+        "adaptivecards.io",
+        "api.provider.ua",
+    ];
+    let mut connecting = BTreeSet::new();
+    for file in &files {
+        let (name, code) = (file.strip_prefix(&root).expect("in the repository").display().to_string(), code(file));
+        for found in url.captures_iter(&code) {
+            let host = found.get(1).expect("a host").as_str();
+            assert!(
+                host.ends_with(".example") || host.ends_with(".example.com") || known.contains(&host),
+                "{name}: {host}"
+            );
+        }
+        // SQLite connects to a file.
+        if connects.is_match(&code) && !name.starts_with("src/ledger/sqlite/") {
+            connecting.insert(name);
+        }
+    }
+    let listed: BTreeSet<String> = CONNECTING.iter().map(|(file, _)| (*file).to_owned()).collect();
+    assert_eq!(connecting, listed, "docs/security.md lists all addresses that are contacted");
+    for (file, row) in CONNECTING {
+        assert!(security.contains(row), "docs/security.md has no row for {file}");
+    }
 }

@@ -185,7 +185,7 @@ fn an_earlier_run_of_which_nobody_knows_what_became_refuses_the_start() {
     }
     sale.campaign(&["run", "teaser.yaml", "--gateway", "sandbox"]).exits(0);
     sale.replace("sale.yaml", "taeser", "teaser");
-    sale.run(&[]).exits(2).says("it was a rehearsal");
+    sale.run(&[]).exits(2).says("the run was a rehearsal");
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.campaign(&["run", "teaser.yaml", "--limit", "1"]).exits(0);
     sale.run(&[]).exits(2).says("teaser@2 is unfinished");

@@ -78,7 +78,10 @@ fn wide(columns: usize, name: usize, rows: usize) -> String {
 fn what_is_wrong_with_a_table_or_its_use_is_told_before_anything_is_sent() {
     let gateway = Gateway::accepting();
     let cases = [
-        (STORES.replace("City", "Town"), "it has no column `City`; it has `Town`, `address` and `hours`"),
+        (
+            STORES.replace("City", "Town"),
+            "it has no column `City`; use one of the columns of the table: `Town`, `address` and `hours`",
+        ),
         (STORES.replace("Lviv", "Kyiv"), "row 3 repeats the `City` of an earlier row"),
         (STORES.replace("Lviv", " "), "row 3 has no value under `City`"),
         (STORES.replace("hours", "address"), "more than one column `address`"),

@@ -99,7 +99,8 @@ fn every_key_of_every_channel_is_sent_or_refused_in_every_operation_and_never_ne
                     (Ok(first), Ok(second)) => first != second,
                     _ => false,
                 };
-                let refusal = format!("not-carried: a `{kind}` does not support the key `{}` of `{own}`", field.key);
+                let refusal =
+                    format!("not-carried: a `{kind}` message does not support the key `{}` of `{own}`", field.key);
                 let is_refused =
                     [&first, &second].iter().all(|told| told.as_ref().is_err_and(|told| told.contains(&refusal)));
                 let is_ours = OURS.contains(&(*own, field.key)) && first.is_ok();

@@ -293,7 +293,7 @@ mod tests {
         let found = judged(&told, &[], &Cost::AtMost(amount("2000")));
         assert_eq!(
             found[0].message,
-            "the balance is 1 200.50 UAH, but the messages can cost up to 2 000.00 UAH: 799.50 UAH missing"
+            "the balance is 1 200.50 UAH, but the messages can cost up to 2 000.00 UAH, which is 799.50 UAH more"
         );
         assert_eq!(rules(&judged(&told, &[], &Cost::Unknown(vec![Channel::Sms]))), []);
     }

@@ -25,7 +25,7 @@ fn a_check_online_asks_once_and_tells_what_speaks_against_sending() {
     for (signature, prices, code, rule, words) in [
         ("OlenaCo", "{ sms: 0.60 }", 0, None, "1.80 UAH at most"),
         ("OlenaCo", "", 0, None, "has no `prices` for `sms`"),
-        ("OlenaCo", "{ sms: 0.80 }", 2, Some("balance-too-low"), "0.40 UAH missing"),
+        ("OlenaCo", "{ sms: 0.80 }", 2, Some("balance-too-low"), "0.40 UAH more"),
         ("olenaco", "", 2, Some("sender-unknown"), "did you mean `OlenaCo`? names are case-sensitive"),
         ("Fresh", "", 2, Some("sender-unknown"), "not verified yet"),
     ] {

@@ -119,8 +119,13 @@ fn whatsapp_is_told_to_need_a_route_where_it_is_sent_for_real() {
 fn example_links_are_warned_about_before_a_live_gateway_alone() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: 'Hello! https://shop.example/a and {{ link }}' }";
-    let sale =
-        campaign().to(3).channels(sms).top("vars: { link: 'https://www.example.com/x' }").through(&gateway).write();
+    let sale = campaign()
+        .to(3)
+        .channels(sms)
+        .top("vars: { link: 'https://www.example.com/x' }")
+        .through(&gateway)
+        .profile("rate: 100/s")
+        .write();
     let rules = || {
         let told = sale.campaign(&["check", "sale.yaml", "--json"]).json();
         let findings = told["findings"].as_array().expect("findings").clone();
@@ -129,9 +134,9 @@ fn example_links_are_warned_about_before_a_live_gateway_alone() {
     assert!(rules().is_empty(), "on this machine");
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.olena.ua");
     let [found] = <[serde_json::Value; 1]>::try_from(rules()).expect("one finding");
-    assert_eq!((&found["severity"], &found["line"]), (&"warning".into(), &6.into()), "{found}");
+    assert_eq!((&found["severity"], &found["line"]), (&"warning".into(), &7.into()), "{found}");
     let message = found["message"].as_str().expect("a message");
-    assert_eq!(message, "shop.example and www.example.com are example domains, so the links cannot open");
+    assert_eq!(message, "`shop.example` and `www.example.com` are example domains, so the links cannot open");
     sale.replace("gateways.yaml", "https://gateway.olena.ua", "https://gateway.example");
     assert!(rules().is_empty(), "at an example gateway");
 }
@@ -148,5 +153,5 @@ fn message_of_init_is_warned_about_before_a_live_gateway() {
     folder
         .campaign(&["check", "spring.yaml", "--gateway", "production"])
         .exits(0)
-        .says("shop.example is an example domain");
+        .says("`shop.example` is an example domain");
 }

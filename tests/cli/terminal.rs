@@ -45,7 +45,7 @@ fn question_of_a_resumed_run_leaves_out_new_opt_outs() {
     sale.run(&["--yes", "--offline"]).exits(5);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(2))]).exits(0);
     let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
-    asked.shows("Resume sale@1: send 2 messages").shows("2 of 3 planned; the rest will not be sent now");
+    asked.shows("Resume sale@1: send 2 messages").shows("2 of 3 planned; the others will not get a message now");
     asked.shows("at most 1.60").shows("Hello, Person 3").shows("Type 2 to send").types("no");
     let shown = asked.shown();
     asked.finish().exits(2);
@@ -199,6 +199,6 @@ fn question_about_some_rows_counts_only_these() {
     assert!(!shown.contains("Person 2"), "{shown}");
     sale.run(&["--yes", "--offline"]).exits(5);
     let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "-n", "2"]));
-    asked.shows("3 rows: 3 planned").shows("2 of 3 planned; the rest will not be sent now").types("no");
+    asked.shows("3 rows: 3 planned").shows("2 of 3 planned; the others will not get a message now").types("no");
     asked.finish().exits(2);
 }

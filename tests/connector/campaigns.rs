@@ -258,7 +258,7 @@ fn a_campaign_that_names_another_gateway_is_not_sent_through_this_one() {
     for tool in ["check_campaign", "preview_campaign"] {
         let error = told(&connector.call(tool, &json!({ "campaign": "other" })));
         assert_eq!(error["code"], "campaign_refused", "{error}");
-        assert!(error["error"].as_str().is_some_and(|words| words.contains("goes through `other`")), "{error}");
+        assert!(error["error"].as_str().is_some_and(|words| words.contains("uses the gateway `other`")), "{error}");
     }
     let checked = told(&connector.call("check_campaign", &json!({ "campaign": "same" })));
     assert_eq!(checked["ok"], true, "{checked}");

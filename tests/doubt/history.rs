@@ -86,7 +86,7 @@ fn a_message_is_named_by_its_row_or_its_number() {
     let cases: [(&[&str], i32, &str); 7] = [
         (&["--row", "1"], 2, "row 1 is the header"),
         (&["--row", "0"], 2, "row 1 is the header"),
-        (&["--row", "12"], 2, "are 2 to 11"),
+        (&["--row", "12"], 2, "has rows 2 to 11"),
         (&["--to", "+380671112233"], 2, "is not in the list"),
         (&["--to", "12"], 2, "country code"),
         (&[], 2, "--row"),

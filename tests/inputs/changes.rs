@@ -19,7 +19,7 @@ fn a_run_whose_inputs_changed_is_refused_with_what_changed() {
     let gateway = Gateway::accepting();
     let changes: [Change; 6] = [
         ("the list `", |draft| draft.to(11)),
-        ("texts", |draft| draft.channels("  - sms: { signature: OlenaCo, message: Bye }")),
+        ("the channels or their messages", |draft| draft.channels("  - sms: { signature: OlenaCo, message: Bye }")),
         ("`endpoint`", Draft::asynchronous),
         ("`vars`", |draft| draft.top("vars: { shop: Olena }")),
         ("`recipients.region`", |draft| draft.recipients("region: UA")),
@@ -47,7 +47,7 @@ fn a_text_file_that_changed_counts_as_a_change() {
     sale.write("sale.sms.txt", "Hello");
     sale.run(&["--limit", "1"]).exits(0);
     sale.write("sale.sms.txt", "Good bye");
-    sale.run(&[]).exits(2).says("texts");
+    sale.run(&[]).exits(2).says("the channels or their messages");
     assert_eq!(gateway.phones(), [phone(2)]);
 }
 

@@ -114,7 +114,7 @@ fn more_recipients_of_tests_wait_for_the_approver() {
         let digest = command.split(' ').next().expect("a digest");
         sale.run(&["--plan", digest]).exits(2).says("the recipients of test messages");
         let signed = sale.campaign(&["approve", digest, "--key", "olha.key"]).exits(0);
-        signed.says("for 2 test messages, once");
+        signed.says("for 2 test messages, to be sent once");
         // It is good for exactly these messages.
         test(&sale, [most], &[]).exits(2);
         test(&sale, [most, most + 2], &[]).exits(2);
@@ -122,6 +122,6 @@ fn more_recipients_of_tests_wait_for_the_approver() {
         assert_eq!(gateway.phones().len() as u64, most);
         test(&sale, [most + 1, most], &[]).exits(0);
         assert_eq!(gateway.phones().len() as u64, most + 2);
-        test(&sale, [most + 2], &[]).exits(2).says("requires an `approval`");
+        test(&sale, [most + 2], &[]).exits(2).says("add an `approval`");
     }
 }

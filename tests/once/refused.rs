@@ -29,7 +29,7 @@ fn a_live_gateway_needs_a_yes_before_anything_leaves() {
     with_rate(&desk, "10/s");
     for (command, _) in BOTH {
         for arguments in [&[][..], &["--json"]] {
-            ask(&desk, command, arguments).exits(2).says("costs money").says("--yes");
+            ask(&desk, command, arguments).exits(2).says("a paid request").says("--yes");
         }
     }
     assert!(runs(&desk).is_empty());

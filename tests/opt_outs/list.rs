@@ -21,7 +21,9 @@ fn a_number_is_on_the_list_once_and_everybody_learns_since_when_and_why() {
     let national = format!("0{}", &number[4..]);
     sale.campaign(&["suppress", "add", &national]).exits(2).says("--region UA");
     sale.campaign(&["suppress", "add", &national, "--region", "UA", "--campaign", "sale"]).exits(0);
-    sale.campaign(&["suppress", "add", &number, "--campaign", "Not a name"]).exits(2).says("a campaign's name");
+    sale.campaign(&["suppress", "add", &number, "--campaign", "Not a name"])
+        .exits(2)
+        .says("is not a valid campaign name");
     let told = list();
     let scopes: Vec<&str> = told.as_array().unwrap().iter().map(|entry| entry["scope"].as_str().unwrap()).collect();
     assert_eq!(scopes, ["everything", "campaign:sale"]);

@@ -184,7 +184,7 @@ fn refused_orders_are_marked_in_the_log_and_on_the_page() {
     let olha = invited(&sale, &server, &["Olha", "--decide"]);
     let not_in_doubt = [("decision", "not-sent"), ("row", "9"), ("count", "1")];
     assert_eq!(olha.send("/runs/sale@1/resolve", &not_in_doubt).status, 409);
-    assert!(olha.page("/").one("main").words().contains("rows of sale@1 refused"));
+    assert!(olha.page("/").one("main").words().contains("rows as not sent in sale@1 refused"));
     assert_eq!(olha.send("/runs/sale@1/resolve", &SENT).status, 303);
     assert_eq!(olha.send("/runs/sale@1/stop", &[]).status, 303);
     let log = std::fs::read_to_string(sale.path("state/orders.jsonl")).expect("a file");

@@ -203,7 +203,7 @@ fn where_nobody_gets_a_message_a_preview_shows_what_each_would_get_and_a_plan_as
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
     let page = previewed(&sale, &["--lang", "en"]).1.one("main").words();
-    for said in ["No recipients of this list get a message now", "already got this message", "Hello, Person 2"] {
+    for said in ["No recipient on this list gets a message now", "already got this message", "Hello, Person 2"] {
         assert!(page.contains(said), "{said}: {page}");
     }
     sale.campaign(&["plan", "sale.yaml", "--out", "plan.html", "--lang", "en"]).exits(0);

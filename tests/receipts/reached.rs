@@ -42,7 +42,7 @@ fn who_else_is_there_or_in_the_way_is_told_with_what_to_do() {
     for (answer, told) in [
         (page, "the response was 200 and did not come from `campaign serve`"),
         (Answer::Accept, "check which server or proxy responds there"),
-        (Answer::status(404), "`serve` with a different secret"),
+        (Answer::status(404), "`serve` uses a different secret"),
         (Answer::status(502), "a proxy without a server behind it"),
         (Answer::status_with(301, &["Location: http://127.0.0.1:1/"]), "a redirect"),
         (Answer::CloseRead, "the connection was lost"),

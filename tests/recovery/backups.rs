@@ -94,7 +94,7 @@ fn a_campaign_that_may_have_begun_since_a_backup_begins_only_with_its_number() {
     finished(elsewhere(&sale, &RESTORE)).exits(0).says("need `--i-accept-duplicates`");
     let sent = gateway.phones().len();
     let run = |number: &[&str]| finished(elsewhere(&sale, &[&["run", "sale.yaml", "--no-wait"], number].concat()));
-    run(&[]).exits(2).says("does not know what was sent since").says("--i-accept-duplicates 9");
+    run(&[]).exits(2).says("does not contain messages sent since then").says("--i-accept-duplicates 9");
     run(&["--i-accept-duplicates", "10"]).exits(2).says("9 recipients might get the message twice");
     run(&["--gateway", "sandbox"]).exits(0);
     assert_eq!(gateway.phones().len(), sent);

@@ -51,7 +51,7 @@ fn whatever_is_not_as_it_was_written_is_named_with_its_run() {
                         "UPDATE envelopes SET rows = zeroblob(length(rows)) WHERE run = (SELECT key FROM runs WHERE campaign = 'sale' AND number = 2)",
                     )
                 },
-                "envelope",
+                "request",
                 Some("sale@2"),
             ),
         ),
@@ -76,7 +76,7 @@ fn whatever_is_not_as_it_was_written_is_named_with_its_run() {
                     let text = fs::read_to_string(&list).expect("the copy").replace("Person 3", "Person 4");
                     fs::write(&list, text).expect("another copy");
                 },
-                "not the list that the run started with",
+                "differs from the list that the run started with",
                 Some("sale@2"),
             ),
         ),

@@ -169,7 +169,7 @@ fn a_state_folder_that_cannot_be_read_is_never_taken_for_one_in_which_nothing_wa
             &["run", "sale.yaml"],
         ] {
             let _case = telling(format!("case: the state folder is {name}, {arguments:?}"));
-            command(arguments, &state).exits(74).says(&format!("the state folder `{}` cannot be ", state.display()));
+            command(arguments, &state).exits(74).says(&format!(" the state folder `{}`: ", state.display()));
         }
     }
     let nowhere = sale.path("nowhere");

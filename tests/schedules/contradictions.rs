@@ -82,7 +82,10 @@ fn recipients_are_judged_by_the_clocks_of_their_zones() {
     let window = "window: { hours: 09:00-20:00, zone: city }";
     // At 9:30 in Kyiv it is night in New York.
     let sale = draft(&gateway, "every: day 9:30", &[window, "until: 2h"]).with_list(list).write();
-    sale.campaign(&["check", "sale.yaml"]).exits(0).says("about 1 of 2 messages of").says("can be sent before");
+    sale.campaign(&["check", "sale.yaml"])
+        .exits(0)
+        .says("about 1 of 2 messages scheduled for")
+        .says("can be sent before");
     sale.write("sale.csv", "phone,name,city\n380501000003,B,America/New_York\n");
     is_refused(&sale, "the window opens at");
     // By the numbers' countries: in Kyiv it is 22:30.

@@ -35,7 +35,11 @@ fn latin_is_what_leaves_what_is_counted_and_what_is_shown() {
     assert_eq!(told["parts"], 2);
     let latin =
         "Dobryi den, Yurii Shcherbak! Znyzhka - do piatnytsi... Zavitaite shche: \"Olenka\", Shch-Plaza, Yerevan";
-    sale.campaign(&["preview", "sale.yaml"]).exits(0).says(latin).says("1 part (GSM-7").says("`plain: latin`");
+    sale.campaign(&["preview", "sale.yaml"])
+        .exits(0)
+        .says(latin)
+        .says("1 part: 101 of 160 characters (GSM-7)")
+        .says("`plain: latin`");
     sale.run(&[]).exits(0);
     assert_eq!(texts(&gateway), [latin.to_owned(), latin.replace("Yurii Shcherbak", "Zoe")]);
     // As it is written it would have two parts, and may have one.

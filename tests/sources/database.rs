@@ -92,7 +92,7 @@ fn a_query_can_only_read_and_is_one() {
     for (sql, words) in [
         ("select phone from people; delete from people", "more than one statement"),
         ("delete from people returning phone", "readonly"),
-        ("select phone, photo from people", "`photo` contains bytes"),
+        ("select phone, photo from people", "`photo` contains binary data"),
         ("select phone from nobody", "no such table"),
         ("select phone from people where false", "no recipients"),
     ] {
@@ -196,7 +196,7 @@ fn a_postgresql_server_answers_in_its_own_words() {
         assert_eq!(sale.results().column(column), [value]);
     }
     for (sql, words) in [
-        ("select phone, photo from people", "contains bytes"),
+        ("select phone, photo from people", "contains binary data"),
         ("delete from people returning phone, name", "read-only"),
         ("select nextval('x')", "does not exist"),
     ] {

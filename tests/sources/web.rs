@@ -100,16 +100,16 @@ fn answers_without_the_whole_list_send_nothing() {
         format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{page}")
     };
     for (answer, words) in [
-        (answer("206 Partial Content", "Content-Range: bytes 0-46/90\r\n"), "only a part of the list (status 206)"),
-        (answer("206 Partial Content", ""), "only a part of the list (status 206)"),
-        (answer("200 OK", "Content-Range: bytes 0-46/90\r\n"), "only a part of the list (`Content-Range`)"),
+        (answer("206 Partial Content", "Content-Range: bytes 0-46/90\r\n"), "only part of the list (status 206)"),
+        (answer("206 Partial Content", ""), "only part of the list (status 206)"),
+        (answer("200 OK", "Content-Range: bytes 0-46/90\r\n"), "only part of the list (`Content-Range`)"),
         (answer("200 OK", "Content-Type: multipart/byteranges; boundary=x\r\n"), "several parts"),
         (answer("200 OK", "Content-Encoding: br\r\n"), "`br` is not supported"),
         (answer("200 OK", "Content-Encoding: gzip\r\nContent-Encoding: br\r\n"), "`gzip, br` is not supported"),
         (answer("202 Accepted", ""), "not ready (status 202)"),
         (answer("203 Non-Authoritative Information", ""), "status 203"),
         (answer("226 IM Used", ""), "status 226"),
-        (answer("304 Not Modified", ""), "did not change (status 304)"),
+        (answer("304 Not Modified", ""), "has not changed (status 304)"),
         (answer("300 Multiple Choices", ""), "unsupported status (300)"),
         (answer("302 Found", ""), "unsupported status (302)"),
         ("HTTP/1.1 204 No Content\r\n\r\n".to_owned(), "without content (status 204)"),

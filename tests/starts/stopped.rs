@@ -43,7 +43,7 @@ fn cancelled_recipients_are_rows_with_a_reason() {
     let sale = stopped(&gateway, "");
     let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");
     sale.write("sale.csv", &format!("{list}{},New\n", phone(12)));
-    sale.run(&[]).exits(0).says("sale@2").says("10 skipped").says("recipients of sale@1");
+    sale.run(&[]).exits(0).says("sale@2").says("10 skipped").says("recipients cancelled in sale@1");
     assert_eq!(gateway.phones(), [2, 3, 4, 12].map(phone));
     let results = sale.results();
     assert_eq!(results.column("reason")[..3], ["already sent"; 3]);

@@ -41,9 +41,9 @@ fn finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) -> Option<F
     let time = ends.to_zoned(timed.campaign.home()).strftime("%Y-%m-%d %H:%M");
     let leaving = messages.saturating_sub(unsent);
     let message = format!(
-        "about {leaving} of {}{date} can be sent before {time}; the other {unsent} {} skipped",
+        "about {leaving} of {}{date} can be sent before {time}; {} skipped",
         plural(messages, "message"),
-        one_or(unsent, "is", "are")
+        one_or(unsent, "the other one is", &format!("the other {unsent} are"))
     );
     Some(Finding::new(&RULE, message).at(place(timed, &["delivery.until"])))
 }

@@ -64,7 +64,7 @@ mod tests {
         sample_lines(&content).into_iter().for_each(|line| text.push(line));
         assert_eq!(
             text.render(None, false),
-            "sms │ Hello\n    │ Bye\\u{1b}[2J\n    │ 1 part: 14 of 160 characters (GSM-7)\n"
+            "sms │ Hello\n    │ Bye\\u{1b}[2J\n    │ 1 part: 13 of 70 characters (Unicode)\n"
         );
     }
 }

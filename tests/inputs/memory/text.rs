@@ -22,8 +22,8 @@ fn gzip(before: &str, piece: &str, mib: usize) -> Vec<u8> {
 fn list_with_one_endless_row_is_refused() {
     for (before, piece, words) in [
         ("phone,name\n380501000002,\"", "x", "quote"),
-        ("phone,name\n380501000002,", "x", "more than 1 MiB"),
-        ("phone", ",a", "more than 1 MiB"),
+        ("phone,name\n380501000002,", "x", "larger than 1 MiB"),
+        ("phone", ",a", "larger than 1 MiB"),
         ("phone,name\n", "\0", ""),
         ("phone,name\n380501000002,\"Ann", "\n", "quote"),
     ] {
