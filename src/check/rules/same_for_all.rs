@@ -14,8 +14,7 @@ pub(super) static RULE: Rule = Rule::note(
             "          380501234567,Olena",
             "          380671234567,Taras",
         ],
-        fix: "add the name to the message, for example with `{{ first_name }}`, unless all recipients should get the \
-            same message",
+        fix: "add the name, for example `{{ first_name }}`, unless everyone should get the same message",
     },
 );
 
