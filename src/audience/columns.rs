@@ -242,7 +242,9 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
         ),
         Some(near) => format!("did you mean `{near}`? Write `{name}: {near:?}` in the campaign"),
         None if known.clone().any(|known| known == name) && is_variable(header) => {
-            format!("write `{header}: {name:?}` in the campaign; the name for templates comes before the header")
+            format!(
+                "write `{header}: {name:?}` in the campaign: first the name for templates, then the header in the list"
+            )
         }
         None => format!("use one of the headers of this list in the campaign: {}", list_all(known)),
     };
@@ -260,7 +262,9 @@ fn lettered<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str> {
 
 fn doubtful_header(line: &HeaderLine, name: &str, header: &str, columns: &[usize]) -> Finding {
     let headers = list(columns.iter().map(|&column| line.headers[column].as_str()));
-    let message = format!("`columns` gives the name `{name}` to `{header}`, but this header could be {headers}");
+    let message = format!(
+        "`columns` assigns `{name}` to the header `{header}`, but several headers of the list match it: {headers}"
+    );
     let finding = Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.place(columns[0]));
     finding.help("write the header exactly as in the list")
 }

@@ -47,7 +47,8 @@ impl Context {
         let state = given
             .or_else(|| dirs::state_dir().or_else(dirs::data_local_dir).map(|folder| folder.join("campaign")))
             .ok_or_else(|| {
-                Failure::wrong("no home folder was found for the ledger").with_help("add `--state-dir DIR`")
+                Failure::wrong("cannot find your home folder, where the ledger is stored by default")
+                    .with_help("add `--state-dir DIR`")
             })?;
         self.exposure.check_state_folder(&state);
         Ok(state)

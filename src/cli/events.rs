@@ -104,7 +104,7 @@ fn tell(output: &Output, event: Event) {
         Event::DoubtFromBefore { requests } => {
             let requests = plural(requests as u64, "request");
             output.note(&format!(
-                "an earlier run was interrupted and left {requests} in doubt: the gateway might have executed them"
+                "an earlier run was interrupted and left {requests} in doubt, which the gateway might have processed"
             ));
         }
         Event::AskingAboutDoubt { rows } => {

@@ -14,6 +14,7 @@ use super::exit;
 use super::failure::{Explanation, Failure};
 use super::hint::hint;
 use super::live_line::{self, LiveLine};
+use super::progress::json_line;
 use super::question::CANCELLED;
 use super::suggested::Options;
 use super::text::{Line, Meaning, Text, plain, span};
@@ -140,15 +141,19 @@ impl Output {
 
     /// A note for a person.
     pub(super) fn note(&self, line: &str) {
-        if !self.quiet && !self.json {
-            self.say(Line::prose(line));
+        match self.progress {
+            _ if self.quiet || self.json => {}
+            ProgressForm::Json => json_line(json!({ "event": "note", "text": line })),
+            _ => self.say(Line::prose(line)),
         }
     }
 
     /// A warning for a person, shown by quiet commands too.
     pub(super) fn warning(&self, line: &str) {
-        if !self.json {
-            self.labelled("warning", Meaning::Caution, line);
+        match self.progress {
+            _ if self.json => {}
+            ProgressForm::Json => json_line(json!({ "event": "warning", "text": line })),
+            _ => self.labelled("warning", Meaning::Caution, line),
         }
     }
 

@@ -217,7 +217,7 @@ fn bar(total: u64) -> ProgressBar {
 }
 
 /// Writes an object with its time on a line.
-fn json_line(mut object: Value) {
+pub(super) fn json_line(mut object: Value) {
     object["at"] = Timestamp::now().to_string().into();
     suspended(|| {
         let _ = writeln!(std::io::stderr().lock(), "{}", harmless_json(&object.to_string()));

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{ColorChoice, Command};
+use serde_json::{Value, json};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use super::args::{Global, SchemaOf};
@@ -18,14 +19,26 @@ pub(super) fn refuse(error: &clap::Error, json: bool) -> u8 {
         return if is_unwritten(error.print()) { exit::STORAGE } else { exit::FINE };
     }
     if json {
-        let message = error.render().to_string();
-        let object = serde_json::json!({ "exit": exit::WRONG, "error": message.trim() });
+        let object = refusal(&error.render().to_string());
         use std::io::Write as _;
         let _ = writeln!(std::io::stdout().lock(), "{object}");
     } else {
         let _ = error.print();
     }
     exit::WRONG
+}
+
+/// A refusal of the command line as an object: its message, and its tip as help. People get the usage too.
+fn refusal(rendered: &str) -> Value {
+    let line = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut parts = rendered.trim().split("\n\n");
+    let message = line(parts.next().unwrap_or_default());
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    let mut object = json!({ "exit": exit::WRONG, "error": message });
+    if let Some(tip) = parts.find_map(|part| part.trim_start().strip_prefix("tip: ").map(line)) {
+        object["help"] = tip.into();
+    }
+    object
 }
 
 /// A command line whose help and errors have colours as `--color` among these arguments says.

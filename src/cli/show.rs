@@ -303,7 +303,7 @@ fn change_words(change: &Change) -> String {
         }
         Change::Unresolved { asked } => {
             format!(
-                "unresolved: the gateway was asked {} and no response proves the outcome",
+                "unresolved: the gateway was asked {} and gave no conclusive response",
                 plural((*asked).into(), "time")
             )
         }

@@ -226,7 +226,7 @@ impl From<Error> for ToolError {
             Error::Unanswered { failure, .. } => failure.into(),
             Error::TooManyQuestions { wait } => Self::rate_limited(Some(wait)),
             Error::HostChanged { .. } => {
-                Self::new("gateway_changed", "the gateway's address changed since it was trusted")
+                Self::new("gateway_changed", "the gateway's address has changed since it was trusted")
                     .how_to("the connector's operator must trust the new address first")
             }
             Error::WeakerApproval(_) => Self::new(

@@ -208,7 +208,7 @@ fn outline_within_bounds(source: &str) -> Result<Outline, String> {
         matches!(event.what, What::Include(_) | What::Extends(_) | What::Filter(_) | What::Test(_) | What::Function(_))
     };
     if outline.events.iter().filter(named).count() * source.len() > MAX_REPEATED {
-        return Err(format!("the template has too many tags for its size of {} bytes", source.len()));
+        return Err(format!("the template is too large ({} bytes) for the number of tags in it", source.len()));
     }
     Ok(outline)
 }

@@ -181,6 +181,6 @@ fn told(unread: &[(Row, PhoneProblem)]) -> String {
 fn advice(unread: &[(Row, PhoneProblem)]) -> &'static str {
     match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
         true => "set the country of the numbers: `{ file: …, region: UA }`",
-        false => "correct these rows; otherwise, their recipients get the message",
+        false => "correct these rows; otherwise, the people in them still get the message",
     }
 }

@@ -119,7 +119,7 @@ impl Work {
         if let Some(change) = change.filter(|_| change != post.change) {
             let findings = self.findings_of(armed, change).await;
             let mut what =
-                "the campaign changed since its schedule was activated, so nothing is sent until you activate it again"
+                "the campaign has changed since its schedule was activated, so nothing is sent until you activate the schedule again"
                     .to_owned();
             what.extend(findings.iter().map(|finding| format!("; {finding}")));
             self.tell(ScheduleEvent::Changed { schedule: armed.name.clone(), change, findings });

@@ -110,7 +110,7 @@ impl SkipReason {
             Self::Unapproved => "the run was not approved in time",
             Self::Changed(_, findings) => {
                 return SkipRecord {
-                    why: "the campaign changed since its schedule was activated".to_owned(),
+                    why: "the campaign has changed since its schedule was activated".to_owned(),
                     findings: findings.clone(),
                 };
             }

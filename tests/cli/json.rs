@@ -155,3 +155,29 @@ fn printed_results_of_a_long_list_are_one_object_too() {
     let rows = printed["rows"].as_array().expect("rows").iter().map(|row| row["row"].as_u64());
     assert!(rows.eq((2..3_002).map(Some)));
 }
+
+#[test]
+fn refused_command_line_is_an_error_without_usage() {
+    let sale = campaign().write();
+    let refused = one_object(&sale, &["run", "--json"]);
+    let error = refused["error"].as_str().expect("an error");
+    assert!(error.starts_with("the following required arguments were not provided: <FILE>"), "{error}");
+    let misspelt = one_object(&sale, &["run", "sale.yaml", "--limt", "3", "--json"]);
+    assert_eq!(misspelt["error"], "unexpected argument '--limt' found");
+    assert_eq!(misspelt["help"], "a similar argument exists: '--limit'");
+}
+
+#[test]
+fn progress_as_json_has_every_note_as_an_object() {
+    let gateway = Gateway::answering([Answer::CloseRead]);
+    let sale = campaign().to(2).through(&gateway).write();
+    sale.run(&["--no-wait"]).exits(4);
+    let again = sale.campaign(&["run", "sale.yaml", "--no-wait", "--progress", "json"]);
+    let lines: Vec<Value> = again
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}")))
+        .collect();
+    let notes: Vec<&Value> = lines.iter().filter(|line| line["event"] == "note").collect();
+    assert!(notes.iter().any(|note| note["text"].as_str().is_some_and(|text| text.contains("in doubt"))), "{lines:?}");
+}

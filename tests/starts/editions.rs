@@ -80,7 +80,7 @@ fn where_the_edition_itself_was_changed_the_refusal_says_what_takes_the_place_of
     sale.run(&["--limit", "2"]).exits(0);
     sale.replace("sale.yaml", "edition: first", "edition: second");
     let refused = sale.run(&[]).exits(2).says("belongs to the edition `first`").says("now has the edition `second`");
-    refused.says("to send the edition `second` to recipients who have no message from ");
+    refused.says("to send the edition `second` to recipients who have not got a message from ");
     sale.run(&["--accept-changes"]).exits(0).says("2 skipped");
     assert_eq!(gateway.phones(), (2..6).map(phone).collect::<Vec<_>>());
     sale.run(&[]).exits(0).says("2 accepted");

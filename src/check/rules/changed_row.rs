@@ -8,7 +8,7 @@ use crate::ledger::State;
 pub(super) static RULE: Rule = Rule::warning(
     "changed-row",
     RuleText {
-        cause: "A changed row might already have a message. With `duplicates: allow`, rows are identified by phone \
+        cause: "The recipient of a changed row might already have got a message. With `duplicates: allow`, rows are identified by phone \
                 number and message text.",
         example: &["recipients: { file: list.csv, duplicates: allow }     # and a row was edited after the run"],
         fix: "restore the original row in the list, or send the changed row in a new `edition`",

@@ -7,7 +7,7 @@ use crate::finding::{Finding, Rule, RuleText};
 pub(super) static RULE: Rule = Rule::warning(
     "landline",
     RuleText {
-        cause: "A number is not a mobile number. Landlines cannot receive SMS, Viber, RCS, Telegram or WhatsApp \
+        cause: "The list contains a landline number. Landlines cannot receive SMS, Viber, RCS, Telegram or WhatsApp \
             messages, but the gateway charges for them.",
         example: &["list.csv: phone,first_name", "          380442345678,Olena"],
         fix: "ask these recipients for a mobile number, or remove their rows",

@@ -58,7 +58,7 @@ fn advice(state: State, reason: &str) -> &'static str {
         (State::Invalid, _) => "correct the list or the message, so that the rows become valid",
         (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
         (_, OPTED_OUT) => "check whether this is the right list; these recipients opted out",
-        (_, CAPPED) => "send later, when the recipients may get messages again",
+        (_, CAPPED) => "send later, when the cap allows these recipients to get messages again",
         _ => "check the list and the keys that skip recipients: `where`, `exclude`, `holdout`",
     }
 }

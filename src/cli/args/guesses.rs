@@ -42,7 +42,7 @@ const GUESSES: &[(&str, &[&str], &[Suggestion])] = &[
         &[("serve", "starts the dashboard, webhook endpoint and scheduler")],
     ),
     ("", &["export", "download", "csv", "output"], &[("results", "writes the results of a run")]),
-    ("", &["reports", "charts", "html"], &[("report", "writes a run as an HTML page")]),
+    ("", &["reports", "charts", "html"], &[("report", "writes an HTML report on a run")]),
     ("", &["answers", "inbox"], &[("replies", "prints recipients' replies")]),
     ("", &["conversions", "sales"], &[("outcome", "compares purchases with those of the holdout group")]),
     ("", &["resend", "repeat", "redo"], &[("retry", "sends rejected, unsent or failed messages again")]),

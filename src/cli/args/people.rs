@@ -58,7 +58,7 @@ pub(in crate::cli) struct FindArgs {
 pub(in crate::cli) struct RegionOption {
     /// Country of a national number, such as UA [default: the `region` that your campaigns share]
     ///
-    /// There is a default only if all campaign files in this folder and of runs in the ledger have the same `region`.
+    /// There is a default only if all campaign files in this folder, and those of all runs in the ledger, have the same `region`.
     #[arg(long, value_name = "COUNTRY")]
     pub(in crate::cli) region: Option<String>,
 }

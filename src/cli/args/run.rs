@@ -59,7 +59,7 @@ pub(in crate::cli) struct RunArgs {
     /// Allow up to N recipients, even above the limit of the gateway profile
     #[arg(long, value_name = "N", help_heading = CONFIRMATION)]
     pub(in crate::cli) up_to: Option<u64>,
-    /// Start a new run with the changed files; recipients who already have the message are skipped
+    /// Start a new run with the changed files; recipients who already got the message are skipped
     #[arg(long, help_heading = CONFIRMATION)]
     pub(in crate::cli) accept_changes: bool,
     /// Confirm that this is the campaign file of earlier runs, moved to a new place

@@ -132,7 +132,7 @@ fn question(proposal: &Proposal<'_>) -> Question {
                 .fact("window", describe_closed_window(*opens))
         }
         Proposal::Pending { gateway, shown } => {
-            let title = format!("Approve this request from an assistant through {gateway}?");
+            let title = format!("An assistant wants to use {gateway}. Approve this request?");
             let mut question = Question::new(title, Answer::Yes, "approve");
             shown.lines().for_each(|line| question.add_note(line));
             question.note("The assistant may do this once, within an hour.")

@@ -17,15 +17,15 @@ pub(super) fn hint(changed: &ChangedInputs, options: &Options) -> String {
     }
     match changes {
         InputChanges::List { .. } => format!(
-            "to send to the current list, except recipients who already have the message: `{accept}`; to finish with \
+            "to send to the current list, except recipients who already got the message: `{accept}`; to finish with \
              the old list, restore it; to cancel the rest: `{stop}`"
         ),
         InputChanges::Campaign(_) => format!(
-            "to apply the changes to recipients who have no message yet: `{accept}`; to finish without the changes, \
+            "to apply the changes to recipients who have not got a message yet: `{accept}`; to finish without the changes, \
              undo them; to cancel the rest: `{stop}`"
         ),
         InputChanges::Copies { .. } => format!(
-            "to send from the current files, except to recipients who already have the message: `{accept}`; to cancel \
+            "to send from the current files, except to recipients who already got the message: `{accept}`; to cancel \
              the rest: `{stop}`"
         ),
     }
@@ -34,7 +34,7 @@ pub(super) fn hint(changed: &ChangedInputs, options: &Options) -> String {
 /// What to do about a run whose rows cannot be retried, because its inputs changed.
 pub(super) fn retry_hint(changes: &InputChanges, campaign: &Path, gateway: &str, options: &Options) -> String {
     let accept = accept(campaign, Some(gateway), options);
-    let send = format!("to send with the changes to recipients who have no message yet: `{accept}`");
+    let send = format!("to send with the changes to recipients who have not got a message yet: `{accept}`");
     match changes {
         InputChanges::List { .. } => format!("{send}; to retry with the old list, restore it"),
         InputChanges::Campaign(_) => format!("{send}; to retry without the changes, undo them"),
@@ -48,11 +48,11 @@ fn of_earlier_edition(run: &str, edition: &EarlierEdition, (accept, stop): (&str
     let first = format!("to cancel the rest of {run}: `{stop}`, then run the same command again");
     match edition.is_kept {
         true => format!(
-            "{first}; to send with the changes to recipients who have no message from {run} yet: `{accept}`; the next \
+            "{first}; to send with the changes to recipients who have not got a message from {run} yet: `{accept}`; the next \
              run sends {now}"
         ),
         false => format!(
-            "{first}; to send {now} to recipients who have no message from {run}: `{accept}`; the next run sends {now} \
+            "{first}; to send {now} to recipients who have not got a message from {run}: `{accept}`; the next run sends {now} \
              to the others"
         ),
     }

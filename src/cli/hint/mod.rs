@@ -56,7 +56,7 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
             let campaign = campaign.as_deref().map_or_else(|| "FILE".to_owned(), file);
             format!(
                 "to retry rejected and unsent rows of the run: `{}`; to include its cancelled recipients, use a new \
-                 `edition` or `--again`, which also send to recipients who already have the message",
+                 `edition` or `--again`, which also send to recipients who already got the message",
                 options.command(through(format!("run {campaign}"), Some(gateway)))
             )
         }
@@ -100,7 +100,7 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
         }
         Error::Backup(BackupRefusal::MaySendTwice { number, .. }) => accept_duplicates(*number),
         Error::LedgerLost { .. } => "if you sent them with another ledger (another user, `--state-dir` or `--ledger`), use \
-                                     that ledger; if it is lost, remove recipients who have the message from the list and \
+                                     that ledger; if it is lost, remove recipients who already got the message from the list and \
                                      add `--new-ledger`"
             .to_owned(),
         Error::Ledger(error) => return ledger(error, options),
@@ -225,7 +225,7 @@ fn policy(refusal: &PolicyRefusal, options: &Options) -> String {
         PolicyRefusal::OutsideWindow { .. } => OUTSIDE_WINDOW.to_owned(),
         PolicyRefusal::Capped => "send it later, when the cap allows another message".to_owned(),
         PolicyRefusal::TooManyTests { .. } => format!(
-            "to reach more recipients, send a limited run, for example with `{}`, or select rows with `where`",
+            "to reach more recipients, start a run with a limit, for example `{}`, or select rows with `where`",
             options.command("run FILE -n 20")
         ),
         PolicyRefusal::UnapprovedTests { digest, .. } => format!(
@@ -276,7 +276,7 @@ fn ledger(error: &LedgerError, options: &Options) -> Option<String> {
         }
         LedgerError::NotNewest { .. } => {
             "restore the newest ledger together with its high-water mark; if that ledger is lost, \
-                                          remove recipients who have the message from the list and add `--new-ledger`"
+                                          remove recipients who already got the message from the list and add `--new-ledger`"
                 .to_owned()
         }
         LedgerError::Purged { .. } => format!("see the run's counts: `{}`", options.command("status --all")),
@@ -300,7 +300,7 @@ fn results(error: &ResultsError, options: &Options) -> Option<String> {
             options.command(format!("results {run} --out FILE"))
         )),
         ResultsError::Changed(_) => Some(format!(
-            "restore the copy, or start again with `{}`; recipients who already have the message are skipped",
+            "restore the copy, or start again with `{}`; recipients who already got the message are skipped",
             options.command("run FILE --accept-changes")
         )),
         ResultsError::Recipients(_)

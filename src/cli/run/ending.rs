@@ -246,11 +246,15 @@ impl Words<'_> {
         let resolve = output.about_run(&name, &NextStep::Decide);
         if doubt > 0 {
             let (rows, are) = (plural(doubt, "row"), one_or(doubt, "is", "are"));
+            let messages = one_or(doubt, "the message, so it is", "the messages, so they are");
             notes.push(format!(
-                "{rows} {are} in doubt: the gateway might or might not have accepted the messages, so they are not sent \
-                 again. The results show the reason for each row"
+                "{rows} {are} in doubt: the gateway might or might not have accepted {messages} not sent again. The \
+                 results show the reason for each row"
             ));
-            notes.push(format!("to ask the gateway again: {}", output.about_run(&name, &NextStep::Ask)));
+            // The built-in sandbox ended with the run.
+            if self.inputs.destination.profile().is_some() {
+                notes.push(format!("to ask the gateway again: {}", output.about_run(&name, &NextStep::Ask)));
+            }
             notes.push(format!("to decide yourself: {resolve}, where DECISION is sent, not-sent or send-again"));
         }
         let unresolved = counts.get(State::Unresolved);

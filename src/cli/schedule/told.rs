@@ -84,7 +84,7 @@ fn line(event: &ScheduleEvent, options: &Options) -> String {
         }
         ScheduleEvent::Changed { schedule, change, findings } => {
             let findings: String = findings.iter().map(|finding| format!("; {finding}")).collect();
-            format!("{schedule} · changed since it was activated, so it sends nothing: {change}{findings}")
+            format!("{schedule} · has changed since it was activated, so it sends nothing: {change}{findings}")
         }
         ScheduleEvent::Damaged { schedule, problem } => {
             let (schedule, problem) = (one_line(schedule), one_line(problem));

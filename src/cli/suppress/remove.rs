@@ -110,7 +110,7 @@ async fn general_opt_out(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms)
 
 fn still_listed(general: &OptOut) -> String {
     format!(
-        "The number is still on the list for every campaign, and gets no marketing messages: {}",
+        "The number is still opted out of all campaigns and gets no marketing messages. Remaining opt-out: {}",
         about(general).trim()
     )
 }

@@ -23,8 +23,8 @@ const MAX_PARTS: Field = Field::new("max_parts", FieldKind::Number { least: 1, m
 const PLAIN: Field = Field::new("plain", FieldKind::Word(&Plain::NAMES)).about(
     "quotes",
     "Replaces characters that increase the number of billed parts. `quotes` replaces typographic quotation marks, \
-     dashes, spaces and dots, but no letters. `latin` also replaces letters; it transliterates Cyrillic according \
-     to the official Ukrainian table of 2010.",
+     dashes, spaces and ellipses, but not letters. `latin` also replaces letters; it transliterates Cyrillic according \
+     to the official Ukrainian table from 2010.",
 );
 
 pub(super) const FACTS: Facts = Facts {

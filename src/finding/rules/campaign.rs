@@ -54,7 +54,7 @@ rules! {
         fix: "write a two-letter country code, such as `UA`, `PL` or `GB`",
     }
     error UNKNOWN_ENCODING = "unknown-encoding" {
-        cause: "The name of an encoding is unknown. If the list is read in the wrong encoding, names are garbled.",
+        cause: "An encoding name is not recognized. If the list is read in the wrong encoding, names are garbled.",
         example: ["recipients: { file: list.csv, encoding: windows-1521 }"],
         fix: "write a standard name, such as `windows-1251`, or remove the key so that the encoding is detected",
     }

@@ -41,7 +41,7 @@ rules! {
     error MORE_FINDINGS = "more-findings" {
         cause: "Only the first 100 findings of a file are shown. The others are only counted, but they can still stop \
                 the run.",
-        example: ["100 findings in autumn-sale.yaml, then: 402 more"],
+        example: ["100 findings in autumn-sale.yaml, and 402 more that are not shown"],
         fix: "fix the findings that are shown, then run `campaign check` again",
     }
 }

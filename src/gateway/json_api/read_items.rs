@@ -155,7 +155,7 @@ pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawVa
         Match::Ids(items) => {
             let mut reply = judged(rules, by_id(envelope, &results, &items));
             if reply.signal == Signal::Go {
-                reply.signal = Signal::Warn("the items of the response are in a different order".to_owned());
+                reply.signal = Signal::Warn("the items in the response are in a different order".to_owned());
             }
             reply
         }
@@ -219,7 +219,7 @@ fn phone_agrees(envelope: &Envelope, operation: &EncodedOperation, result: &Resu
 }
 
 fn by_id(envelope: &Envelope, results: &[Result<'_>], items: &[Option<usize>]) -> Vec<Outcome> {
-    let unmatched = || Outcome::InDoubt { reason: Arc::from("no item of the response refers to this message") };
+    let unmatched = || Outcome::InDoubt { reason: Arc::from("no item in the response refers to this message") };
     items.iter().map(|item| item.map_or_else(unmatched, |item| outcome(envelope, &results[item]))).collect()
 }
 
@@ -258,7 +258,7 @@ fn outcome(envelope: &Envelope, result: &Result<'_>) -> Outcome {
         Success::False => Outcome::Rejected {
             error: result.error.clone().unwrap_or_else(|| "rejected without an error message".to_owned()),
         },
-        Success::Unclear => doubt("`success` in an item of the response is neither true nor false"),
+        Success::Unclear => doubt("`success` in an item in the response is neither true nor false"),
     }
 }
 

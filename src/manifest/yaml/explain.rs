@@ -81,7 +81,7 @@ fn finding(error: &ScanError, spot: &Spot<'_>) -> (Finding, Range<usize>) {
         | E::UnexpectedEofFlowSequence
         | E::UnexpectedEofImplicitFlowMapping => (
             Finding::new(&rules::YAML_SYNTAX, "a `{` or `[` is not closed, or a comma is missing inside it")
-                .help("close the bracket with `}` or `]`; put a value that contains brackets or commas in quotes"),
+                .help("close the bracket with `}` or `]`; if a value contains brackets or commas, put it in quotes"),
             spot.here(),
         ),
         E::UnknownQuotedScalarEscape | E::InvalidQuotedScalarHexEscape | E::InvalidUnicodeEscape => (

@@ -124,7 +124,7 @@ impl RunFigures {
         };
         let kept: Result<(), LedgerError> = kept.await;
         if let Err(error) = kept {
-            tracing::debug!("cannot store the terms of a run: {error}");
+            tracing::debug!("cannot store the rate and budget of a run: {error}");
         }
     }
 

@@ -69,8 +69,8 @@ impl InputChanges {
     #[must_use]
     pub fn since(&self, run: &str) -> String {
         match self {
-            Self::List { list, how } => format!("the list `{list}` changed since {run} began: {how}"),
-            Self::Campaign(what) => format!("the campaign changed since {run} began: {}", what.join(", ")),
+            Self::List { list, how } => format!("the list `{list}` has changed since {run} began: {how}"),
+            Self::Campaign(what) => format!("the campaign has changed since {run} began: {}", what.join(", ")),
             Self::Copies { place, .. } => {
                 format!("the stored inputs of {run} in `{place}` are missing or damaged, so the run cannot be resumed")
             }

@@ -208,7 +208,7 @@ pub enum Error {
     },
     /// The message changed within an edition.
     #[error(
-        "the message changed since {run} ({}), but {} already {} the old one and would not get the new one",
+        "the message has changed since {run} ({}), but {} already {} the old one and would not get the new one",
         local_minute(*.began_at),
         plural(*.people, "recipient"),
         crate::domain::one_or(*.people, "has", "have")

@@ -84,7 +84,7 @@ fn judge(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<U
     let is_within = origin(from) == origin(&to);
     if has_headers && !is_within {
         let why = "the server redirects to another host, and headers are not sent to other hosts";
-        return Err(Failed::new(why).help("use the final address if that host may receive the headers"));
+        return Err(Failed::new(why).help("use the final address if that host is allowed to receive the headers"));
     }
     if to.scheme() != "https" && !is_within {
         return Err(Failed::new("the server redirects to another host without https").help(asks));

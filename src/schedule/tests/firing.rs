@@ -136,7 +136,7 @@ async fn what_changed_since_it_was_armed_fires_nothing_until_it_is_armed_anew() 
         tokio::time::sleep(DAY).await;
     };
     daemon.serve(changing).await.unwrap();
-    let skipped = "2026-12-05 10:00 skipped after 0: the campaign changed since its schedule was activated";
+    let skipped = "2026-12-05 10:00 skipped after 0: the campaign has changed since its schedule was activated";
     assert_eq!(house.told()[1..], ["changed: Campaign", skipped], "{:?}", house.told());
     assert_eq!(house.fired().len(), 3);
 }

@@ -141,13 +141,13 @@ fn read_body(
 
 fn read_item(item: &RawValue, words: &Words<'_>) -> Result<Payload, InquiryFailure> {
     let Some(item) = Item::read(item) else {
-        return Err(InquiryFailure::unclear("an item of the response is not an object"));
+        return Err(InquiryFailure::unclear("an item in the response is not an object"));
     };
     match Success::of(item.success) {
         Success::True => Ok(present(item.data).map(ToOwned::to_owned)),
         Success::False => Err(refused(&words.text(item.error).unwrap_or_else(|| "no reason given".to_owned()))),
         Success::Unclear => {
-            Err(InquiryFailure::unclear("`success` in an item of the response is neither true nor false"))
+            Err(InquiryFailure::unclear("`success` in an item in the response is neither true nor false"))
         }
     }
 }
