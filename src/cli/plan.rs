@@ -93,8 +93,10 @@ fn tell(context: &Context, args: &PlanArgs, inputs: &Inputs, made: &MadePlan) ->
     let mut text =
         Text::from(Line::new([strong(format!("plan {digest}")), format!(" · {} · {place}", brief.name).into()]));
     forecast::recipients(&mut text, &made.forecast, inputs);
-    forecast::heading(&mut text, "Messages");
-    forecast::messages(&mut text, &made.forecast);
+    if made.forecast.messages > 0 {
+        forecast::heading(&mut text, "Messages");
+        forecast::messages(&mut text, &made.forecast);
+    }
     if let Some(Cost::Unknown(channels)) = &made.cost {
         forecast::labelled(&mut text, "cost", [forecast::unknown_cost(channels).into()]);
     }
@@ -116,8 +118,14 @@ fn tell(context: &Context, args: &PlanArgs, inputs: &Inputs, made: &MadePlan) ->
     if let Some(path) = &args.out {
         text.push(Line::new([format!("page: {}", path.display()).into()]).whole());
     }
-    let run = run(&args.file, args.gateway.as_deref(), planned, inputs.destination.profile());
-    text.push(Line::next(context.output.command(format!("{run} --plan {digest}"))));
+    let next = match made.forecast.messages {
+        0 => through(format!("check {}", file(&args.file)), args.gateway.as_deref()),
+        _ => {
+            let run = run(&args.file, args.gateway.as_deref(), planned, inputs.destination.profile());
+            format!("{run} --plan {digest}")
+        }
+    };
+    text.push(Line::next(context.output.command(next)));
     context.output.summary(text);
     exit::FINE
 }

@@ -8,8 +8,8 @@ use crate::report::{RunStatus, count_parts};
 pub(super) fn meaning(state: State) -> Meaning {
     match state {
         State::Accepted | State::Queued | State::Delivered | State::Read => Meaning::Good,
-        State::Rejected | State::Failed | State::Invalid | State::NotSent => Meaning::Bad,
-        State::InDoubt | State::Unresolved | State::AssumedSent => Meaning::Caution,
+        State::Rejected | State::Failed | State::NotSent => Meaning::Bad,
+        State::Invalid | State::InDoubt | State::Unresolved | State::AssumedSent => Meaning::Caution,
         State::Planned | State::Sending | State::Skipped => Meaning::Plain,
     }
 }

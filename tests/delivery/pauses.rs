@@ -119,7 +119,7 @@ fn stop_ends_a_run_of_another_process_after_what_is_in_flight() {
 fn a_run_that_was_paused_may_go_on_at_another_pace() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
-    sale.run(&["--limit", "3"]).exits(0);
+    sale.run(&["--limit", "3"]).exits(0).says("sale@1 sent the selected rows");
     campaign()
         .to(10)
         .through(&gateway)

@@ -179,3 +179,12 @@ fn a_plan_that_was_tampered_with_in_the_ledger_sends_nothing() {
     sale.run(&["--plan", &digest]).exits(74).says("damaged");
     assert!(gateway.requests().is_empty());
 }
+
+#[test]
+fn plan_without_recipients_suggests_no_run() {
+    let gateway = Gateway::accepting();
+    let sale = campaign().through(&gateway).write();
+    sale.run(&[]).exits(0);
+    let plan = sale.campaign(&["plan", "sale.yaml"]).exits(0).says("next: campaign check sale.yaml");
+    assert!(!plan.stdout.contains("Messages") && !plan.stdout.contains("--plan"), "{}", plan.told());
+}

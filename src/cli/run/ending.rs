@@ -136,7 +136,11 @@ impl Words<'_> {
             in_part,
             parts: parts.billed,
             time,
-            how: if stop.is_some() { "stopped" } else { "finished" },
+            how: match kind {
+                _ if stop.is_none() => "finished",
+                Some(StopKind::Limit) => "sent the selected rows",
+                _ => "stopped",
+            },
             stopped: kind.map(StopKind::word),
             why: stop.as_ref().map(ToString::to_string),
             results,

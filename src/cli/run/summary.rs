@@ -1,11 +1,11 @@
 //! The summary of a call to `run`: counts that add up to the rows, and what to do next.
 
-use std::iter;
 use std::time::Duration;
 
+use crate::cli::states;
 use crate::cli::text::{Line, Span, Text, bad, caution, dim, good, plain, strong};
 use crate::ledger::{State, StateCounts, StopKind};
-use crate::report::{DOUBTFUL, REFUSED, counts_json, counts_line_in_part, duration, plural, shown_counts};
+use crate::report::{DOUBTFUL, REFUSED, counts_json, duration, plural};
 
 /// Whether a call ended well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,22 +156,9 @@ impl Tone {
     }
 }
 
-/// The counts, each in the colour of its state.
+/// The rows of the run by state.
 fn counts(rows: u64, counts: &StateCounts, in_part: u64) -> Vec<Span> {
     let mut spans = vec![plain(format!("{}: ", plural(rows, "row")))];
-    let states = shown_counts(counts).map(|(state, _)| state).filter(|state| *state != State::Read);
-    let line = counts_line_in_part(counts, in_part);
-    // The line has the states in the order in which they are shown.
-    for (index, (part, state)) in line.split(" · ").zip(states.map(Some).chain(iter::repeat(None))).enumerate() {
-        if index > 0 {
-            spans.push(plain(" · "));
-        }
-        spans.push(match state {
-            Some(State::Accepted | State::Delivered) => good(part),
-            Some(State::Rejected | State::Failed) => bad(part),
-            Some(State::InDoubt | State::Unresolved | State::Invalid | State::NotSent) => caution(part),
-            _ => plain(part),
-        });
-    }
+    spans.extend(states::counts(counts, in_part));
     spans
 }
