@@ -263,7 +263,7 @@ fn lettered<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str> {
 fn doubtful_header(line: &HeaderLine, name: &str, header: &str, columns: &[usize]) -> Finding {
     let headers = list(columns.iter().map(|&column| line.headers[column].as_str()));
     let message = format!(
-        "`columns` assigns `{name}` to the header `{header}`, but several headers of the list match it: {headers}"
+        "`columns` assigns `{name}` to the header `{header}`, but several headers in the list match it: {headers}"
     );
     let finding = Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.place(columns[0]));
     finding.help("write the header exactly as in the list")

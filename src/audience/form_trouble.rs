@@ -152,7 +152,7 @@ pub(super) fn no_visible_sheet(file: &Path, sheets: &[String]) -> Finding {
 pub(super) fn hidden_rows(file: &Path, sheet: &str, rows: &[u32]) -> Finding {
     let number = rows.len() as u64;
     let message = format!(
-        "{} {} hidden in the sheet `{sheet}`, but still included as recipients: {}",
+        "{} {} hidden in the sheet `{sheet}`, but still included in the list of recipients: {}",
         plural(number, "row"),
         one_or(number, "is", "are"),
         named(rows, rows.len())

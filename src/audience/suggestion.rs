@@ -54,7 +54,7 @@ impl std::fmt::Display for WrongColumn {
             Some(example) => write!(
                 f,
                 "`{header}`: a spreadsheet has shortened {cells} of {of} numbers, for example to `{example}`, so \
-                 their last digits are lost; format the column as text in the spreadsheet, and export the list \
+                 the last digits are lost; format the column as text in the spreadsheet, and export the list \
                  again"
             ),
             None => write!(f, "`{header}`: {problem}"),

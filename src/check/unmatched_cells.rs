@@ -81,7 +81,7 @@ impl Column {
         let cells = list_all(words.map(String::as_str));
         let more = if self.cells.len() > NAMED { " and others" } else { "" };
         let name = &self.name;
-        let of_else = "set a message for all other rows under `else`";
+        let of_else = "add `else` with a message for all other rows";
         match (cells.is_empty(), self.cells.contains("")) {
             (true, _) => format!("fill in the empty cells of `{name}`, or {of_else}"),
             (false, true) => format!(

@@ -126,7 +126,7 @@ async fn single(context: &Context, adapters: &Adapters, digest: &str, pending: &
     let (digest, by) = (short(digest), &approval.by);
     context
         .output
-        .summary(format!("{by} approved {digest} once; the assistant can now repeat the request within an hour\n"));
+        .summary(format!("{by} approved request {digest}; the assistant can now repeat it once, within an hour\n"));
     Ok(exit::FINE)
 }
 

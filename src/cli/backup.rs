@@ -93,10 +93,13 @@ fn text(context: &Context, told: &RestoredLedger) -> Result<String, Failure> {
     }
     for schedule in &told.paused {
         let resume = command(format!("schedule resume {schedule}"));
-        text += &format!("  the schedule {schedule} is paused. To resume it: {resume}\n");
+        text += &format!("  schedule {schedule} is paused. To resume it: {resume}\n");
     }
     if told.forgotten > 0 {
-        text += &format!("  removed {} who had been forgotten since the backup\n", plural(told.forgotten, "recipient"));
+        text += &format!(
+            "  erased again: {}, already erased with `campaign forget` after the backup was made\n",
+            plural(told.forgotten, "recipient")
+        );
     }
     if told.not_forgotten > 0 {
         text += &format!(

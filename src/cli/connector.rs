@@ -133,16 +133,12 @@ async fn listen(
 fn locks(args: &ConnectorArgs) -> String {
     let lookups = plural(args.max_lookups_per_hour.get().into(), "number");
     if !args.allow_send {
-        return format!(
-            "sending is disabled (enable it with --allow-send); at most {lookups} an hour can be looked up"
-        );
+        return format!("sending is disabled (enable it with --allow-send); at most {lookups} number lookups an hour");
     }
     let only_to = args.only_to.as_ref().map(|file| format!(", only to the numbers in {}", file.display()));
     let yes = if args.approve { "you approve it with `campaign approve`" } else { "the assistant confirms it" };
     let (most, only_to) = (args.max_sends_per_hour, only_to.unwrap_or_default());
-    format!(
-        "sends each message after {yes}, at most {most} an hour{only_to}; at most {lookups} an hour can be looked up"
-    )
+    format!("sends each message after {yes}, at most {most} an hour{only_to}; at most {lookups} number lookups an hour")
 }
 
 /// Answers the program that started this one; what it reads is answers alone.
@@ -155,7 +151,7 @@ async fn on_stdio(
     let key = key_of(profile)?;
     let (name, locks) = (&profile.name, locks(args));
     context.output.note(&format!(
-        "answering on standard output, through the gateway `{name}` with the key of its profile; {locks}"
+        "serving on standard input and output; calls go through gateway `{name}` with the key in its profile; {locks}"
     ));
     let shutdown = asked_to_end(interrupt.clone());
     let ended = tokio::select! {

@@ -8,6 +8,7 @@ use super::progress::{self, Progress};
 use super::retry_errors;
 use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
+use crate::domain::one_or;
 use crate::gateway::Balance;
 use crate::report::{KeptResults, cost_words, duration, plural, thousands};
 use crate::runs::{Event, Observer, RetryLeftOut, StaleResults};
@@ -89,8 +90,9 @@ fn tell(output: &Output, event: Event) {
              for the whole list"
         )),
         Event::AskingBeforeRetry { rows } => output.note(&format!(
-            "asking the gateway about {} before the retry, in case another channel delivered them",
-            plural(rows, "message")
+            "asking the gateway about {} before the retry, in case another channel delivered {}",
+            plural(rows, "message"),
+            one_or(rows, "it", "them")
         )),
         Event::RetryPlanned { run, rows, left_out, errors, scope } => {
             output.note(&retry_line(&run, rows, left_out));
@@ -99,7 +101,7 @@ fn tell(output: &Output, event: Event) {
             }
         }
         Event::Retrying { run, rows } => {
-            output.note(&format!("sending {} in {run} again as new messages", plural(rows, "row")));
+            output.note(&format!("retrying {} in {run}: each row gets a new message", plural(rows, "row")));
         }
         Event::DoubtFromBefore { requests } => {
             let requests = plural(requests as u64, "request");

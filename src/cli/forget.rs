@@ -76,7 +76,7 @@ fn text(context: &Context, phone: Phone, told: ForgottenPerson) -> String {
     let (rows, runs) = (plural(all, "row"), plural(told.runs.len() as u64, "run"));
     let mut text = format!("+{phone} is forgotten: {rows} in {runs}\n");
     for ForgottenRows { run, rows, skipped } in &told.runs {
-        let skipped = if skipped.is_empty() { String::new() } else { format!(", {} of them skipped", skipped.len()) };
+        let skipped = if skipped.is_empty() { String::new() } else { format!(", {} skipped", skipped.len()) };
         text += &format!("  {run} · {}{skipped}\n", plural(rows.len(), "row"));
     }
     text +=

@@ -150,7 +150,7 @@ fn help(kind: &RecordKind, output: &Output) -> String {
             "restore a good copy of the ledger; until then, nothing is sent through live gateways".to_owned()
         }
         RecordKind::Notification => {
-            "do nothing: only this notification is not sent, and everything else works".to_owned()
+            "ignore this problem: the notification is not sent, but nothing else is affected".to_owned()
         }
         RecordKind::Account => {
             "restore a good copy of the ledger; until then, nothing is sent through this account".to_owned()

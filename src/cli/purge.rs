@@ -43,7 +43,7 @@ async fn agree(context: &Context, before: Timestamp, old: &OldRuns) -> Result<()
         question.add(if index == 0 { "runs" } else { "" }, [line(view).into()]);
     }
     let question = question
-        .note("Their recipients are permanently removed from the ledger and the list copies. Their counts are kept.");
+        .note("The recipients are permanently removed from the ledger and the list copies. The counts are kept.");
     confirm(&context.output, question, &format!("purging {runs}"), "Nothing was purged.").await
 }
 
@@ -80,7 +80,7 @@ fn text(context: &Context, before: Timestamp, old: &OldRuns) -> String {
         }
     };
     if !old.over.is_empty() {
-        text += "  Their counts and identifiers are kept. A keyed hash of each number is kept too, so that later runs \
+        text += "  Counts and identifiers are kept. A keyed hash of each number is kept too, so that later runs \
                  still skip \
                  these recipients.\n";
         text += &format!("  Not removed: {REMAINS}.\n");

@@ -212,11 +212,11 @@ mod tests {
             Question::new("Send 2 600 messages through production (gateway.example)?", Answer::Number(2_600), "send")
                 .fact("recipients", "2 600 of 3 000")
                 .fact("channels", "viber, then sms")
-                .note("Recipients who already have this message get it again.");
+                .note("Recipients who already got this message will get it again.");
         assert_eq!(
             question.text().render(Some(80), false),
             "  Send 2 600 messages through production (gateway.example)?\n\n  recipients   2 600 of 3 000\n  \
-             channels     viber, then sms\n\n  Recipients who already have this message get it again.\n\n  \
+             channels     viber, then sms\n\n  Recipients who already got this message will get it again.\n\n  \
              Type 2600 to send, or press Enter to cancel:\n"
         );
     }

@@ -53,14 +53,17 @@ fn report(context: &Context, decision: Decision, ResolvedRun { rows, released }:
         _ if counts.get(State::Planned) > 0 => go_on,
         _ => command(format!("status {name}")),
     };
-    let what = decision.name().replace('-', " ");
     if context.output.json {
         return context.output.object(&json!({
             "run": name, "rows": rows, "as": decision.name(), "counts": counts_json(counts), "exit": exit, "next": next,
         }));
     }
     let rows = plural(*rows, "row");
-    let mut text = format!("{name}: resolved {rows} as {what}\n  {}\n", counts_line(counts));
+    let what = match decision {
+        Decision::SendAgain => format!("{rows} will be sent again"),
+        Decision::Sent | Decision::NotSent => format!("resolved {rows} as {}", decision.name().replace('-', " ")),
+    };
+    let mut text = format!("{name}: {what}\n  {}\n", counts_line(counts));
     if decision == Decision::Sent {
         text += "  Later runs skip these recipients, unless the gateway proves that it did not send the message.\n";
     }

@@ -26,7 +26,8 @@ pub(super) async fn retry(context: &Context, args: RetryArgs) -> Result<u8, Fail
         let moved = context.output.command("run FILE --moved");
         let message = format!("the campaign file of {name} is no longer at `{there}`");
         let help = format!(
-            "run the campaign from its new place with `{moved}`, which sends to recipients without a message; then retry"
+            "run the campaign from its new place with `{moved}`, which sends to recipients who have not got a message yet; \
+             then retry"
         );
         return Err(Failure::wrong(message).with_help(help));
     }

@@ -58,7 +58,7 @@ pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, 
 /// What to do with a sandbox that was started.
 fn started(address: SocketAddr, (base_url, async_url): (&str, &str), key: &str) -> Text {
     let mut text = Text::new();
-    let listens = [plain("The sandbox listens on "), strong(place(address)), plain(". It sends no messages.")];
+    let listens = [plain("The sandbox is listening on "), strong(place(address)), plain(". It sends no messages.")];
     text.push(Line::success(listens));
     text.blank();
     text.line(0, [plain("Add this profile to gateways.yaml:")]);

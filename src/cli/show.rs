@@ -326,7 +326,7 @@ fn question_words(question: &AskedRow, attempts: usize) -> String {
         1 => ", 1 conclusive denial".to_owned(),
         several => format!(", {several} conclusive denials"),
     };
-    format!("asked the gateway {asked} ×{about}{denials}; last response: {answer}")
+    format!("asked the gateway {}{about}{denials}; last response: {answer}", plural((*asked).into(), "time"))
 }
 
 fn next(context: &Context, run: &Run, history: &History) -> String {

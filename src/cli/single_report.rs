@@ -100,7 +100,7 @@ fn error(operation: SingleKind, ended: &EndedSingle) -> Option<String> {
     let name = operation.name();
     let doubt = |reason: &str| {
         format!(
-            "the outcome is unknown ({reason}): the {name} might have been executed and charged. It is not repeated \
+            "the outcome is unknown ({reason}): the {name} might have been processed and charged. It is not repeated \
              automatically"
         )
     };

@@ -101,7 +101,7 @@ impl Approvals {
         Ok(Admission::Waits(json!({
             "pending": true,
             "digest": digest,
-            "how_to": format!("nothing was done yet: the connector's operator must approve exactly this call with \
+            "how_to": format!("nothing has been done yet: the connector's operator must approve exactly this call with \
                                `campaign approve {digest}` in their own terminal. Tell the person you work for. After \
                                the approval, call the tool again with the same arguments"),
         })))

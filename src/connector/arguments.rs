@@ -75,13 +75,16 @@ pub(super) fn read_phone(value: &Value) -> Result<Number, String> {
     let count = digits.chars().count();
     let (least, most) = (DIGITS.start(), DIGITS.end());
     let problem = if digits.chars().any(char::is_whitespace) {
-        Some("has spaces; write the digits together".to_owned())
+        Some("has spaces; write the digits without spaces".to_owned())
     } else if digits.chars().any(char::is_alphabetic) {
-        Some("has letters; write digits with the country code, such as 380671112233".to_owned())
+        Some("has letters; write digits only, with the country code first, for example 380671112233".to_owned())
     } else if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        Some("has characters other than digits; write digits with the country code, such as 380671112233".to_owned())
+        Some(
+            "has characters other than digits; write digits only, with the country code first, for example 380671112233"
+                .to_owned(),
+        )
     } else if digits.starts_with('0') {
-        Some("starts with 0; write the country code first, such as 380671112233 for 0671112233".to_owned())
+        Some("starts with 0; write the country code first, for example 380671112233 instead of 0671112233".to_owned())
     } else if count < *least {
         Some(format!("has {count} digits; a number with its country code has {least} to {most}"))
     } else if count > *most {
@@ -131,7 +134,7 @@ mod tests {
         for (value, words) in [
             (json!("38050abc4567"), "has letters; write digits"),
             (json!("38О501234567"), "has letters"),
-            (json!("380 50 123 45 67"), "has spaces; write the digits together"),
+            (json!("380 50 123 45 67"), "has spaces; write the digits without spaces"),
             (json!("380-50-123-45-67"), "has characters other than digits"),
             (json!("3.8e11"), "has letters"),
             (json!("0501234567"), "starts with 0; write the country code first"),

@@ -62,9 +62,8 @@ impl Caller<'_> {
             Ok(template) => return Ok(Ok(template)),
             Err(Error::Unanswered { failure, .. }) if !failure.undone => {
                 let error = "the gateway did not confirm that the template was created";
-                return Err(
-                    ToolError::new("unknown_outcome", error).how_to("check with sms_templates before you try again")
-                );
+                return Err(ToolError::new("unknown_outcome", error)
+                    .how_to("call sms_templates to see whether it exists before you try again"));
             }
             Err(error) => ToolError::from(error),
         };

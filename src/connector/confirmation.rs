@@ -55,7 +55,7 @@ pub(super) fn refusal(Preview { shown, problems, warnings, .. }: Preview) -> Val
 pub(super) fn properties() -> Value {
     json!({
         "refused": { "const": true, "description": "Nothing was done: the call was not confirmed." },
-        "pending": { "const": true, "description": "Nothing was done yet: the operator must approve the call." },
+        "pending": { "const": true, "description": "Nothing has been done yet: the operator must approve the call." },
         "digest": { "type": "string", "description": "The digest of the call, for `campaign approve`." },
         "reason": { "type": "string", "description": "Why nothing was done." },
         "how_to": { "type": "string", "description": "What to do next." },

@@ -21,7 +21,7 @@ pub(super) fn errors(content: &Content<Cow<'_, str>>) -> Vec<String> {
         stage.texts().filter_map(move |(field, text)| {
             let tag = TAGS.into_iter().find(|tag| text.contains(tag))?;
             let noun = field.noun;
-            Some(format!("the {title} {noun} has `{tag}`, which would be sent literally; write the value instead"))
+            Some(format!("the {title} {noun} contains `{tag}`, which would be sent literally; write the value instead"))
         })
     });
     let findings = against_message(content);
@@ -37,7 +37,7 @@ pub(super) fn warnings(content: &Content<Cow<'_, str>>, number: Option<Number>) 
         let texts = stage.texts().filter(|(_, text)| !TAGS.into_iter().any(|tag| text.contains(tag)));
         warnings.extend(texts.filter(|(_, text)| has_word_in_braces(text)).map(|(field, _)| {
             format!(
-                "the {title} {} has a word in braces, which would be sent literally; is a value missing?",
+                "the {title} {} contains a word in braces, which would be sent literally; is a value missing?",
                 field.noun
             )
         }));

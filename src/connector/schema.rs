@@ -137,7 +137,7 @@ fn check_items(path: &str, schema: &Value, items: &[Value], problems: &mut Vec<S
     }
     let repeats = items.iter().enumerate().any(|(index, item)| items[..index].contains(item));
     if schema["uniqueItems"] == true && repeats {
-        problems.push(format!("`{path}` names the same item twice; name each once"));
+        problems.push(format!("`{path}` lists the same item twice; list each item once"));
     }
     for (index, item) in items.iter().enumerate() {
         check(&format!("{path}[{index}]"), &schema["items"], item, problems);
@@ -151,7 +151,7 @@ fn text_problem(path: &str, schema: &Value, value: &Value) -> Option<String> {
     }
     let length = text.chars().count() as u64;
     if length < schema["minLength"].as_u64().unwrap_or(0) {
-        return Some(format!("`{path}` is empty; write it or leave it out"));
+        return Some(format!("`{path}` is empty; fill it in or leave it out"));
     }
     if let Some(most) = schema["maxLength"].as_u64().filter(|most| length > *most) {
         return Some(format!("`{path}` has {length} characters; at most {most} are allowed"));

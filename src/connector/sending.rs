@@ -115,7 +115,7 @@ impl Caller<'_> {
     /// Sends a message that was confirmed, and tells by which identifier it can be asked about.
     pub(super) async fn send(&self, draft: &Draft, arguments: &Arguments) -> Result<Value, ToolError> {
         let Some(sending) = self.sending else {
-            return Err(ToolError::new("not_allowed", "the operator did not allow this connector to send"));
+            return Err(ToolError::new("not_allowed", "the operator has not allowed this connector to send messages"));
         };
         let (phone, id) = (arguments.phone()?, arguments.optional_id()?);
         let content = draft.content().map_err(|problems| ToolError::argument(problems.join("; ")))?;

@@ -245,7 +245,7 @@ fn warning(reply: &Reply) -> Option<String> {
             Some(format!("the gateway asked campaign to slow down ({reason}); the rate is halved"))
         }
         Signal::Slow { reason, .. } => Some(format!(
-            "the gateway asked campaign to slow down ({reason}); the rate is halved; the messages of this request are \
+            "the gateway asked campaign to slow down ({reason}); the rate is halved; the messages in this request are \
              in doubt and not retried, because the response does not prove that none were sent"
         )),
         Signal::Go | Signal::Unreachable(_) | Signal::Split(_) | Signal::Stop(..) => None,

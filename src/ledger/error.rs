@@ -25,7 +25,7 @@ pub enum LedgerError {
         reason: String,
     },
     /// An earlier write failed, so nothing more is written by this process.
-    #[error("the ledger is closed after an earlier failure")]
+    #[error("the ledger was closed after an earlier failure")]
     Closed,
     /// A record cannot be read.
     #[error("a ledger record cannot be read: {0}")]

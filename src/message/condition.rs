@@ -221,8 +221,12 @@ mod tests {
             .iter()
             .map(|problem| format!("{} {}", problem.message, problem.help.as_deref().unwrap_or("")))
             .collect();
-        let expected =
-            ["`=` is not a comparison in `where`", "`AND` is not an operator", "write `!= ''`", "`code | int > 100`"];
+        let expected = [
+            "`=` is not a comparison operator in `where`",
+            "`AND` is not an operator",
+            "write `!= ''`",
+            "`code | int > 100`",
+        ];
         for (told, expected) in told.iter().zip(expected) {
             assert!(told.contains(expected), "{told}: no {expected}");
         }

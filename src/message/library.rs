@@ -34,8 +34,8 @@ const MAX_REPEATED: usize = 8 << 20;
 /// The name of the current-day function in other languages.
 const CLOCKS: [&str; 9] =
     ["now", "date", "today", "curdate", "current_date", "current_timestamp", "getdate", "datetime", "time"];
-const OF_TODAY: &str = "for the day of the run, write `{{ today }}`, or write `{{ today | date }}` for a date in \
-    words";
+const OF_TODAY: &str = "for the day of the run, write `{{ today }}`, or `{{ today | date }}` for a date with \
+    the name of the month";
 
 /// Finds a text by the name in `include` or `extends`, or says why it cannot.
 pub(super) type Load<'l> = dyn FnMut(&str) -> Result<String, String> + 'l;

@@ -338,9 +338,12 @@ impl<'s> Reader<'s> {
         let (message, help) = match (written, at.checked_sub(1).and_then(|left| pieces.get(left)), pieces.get(at + 1)) {
             ("=", Some(left), Some(right)) if [left, right].iter().all(|side| side.sort != Sort::Sign) => {
                 let right = self.written(right).replace(['“', '”', '„', '«', '»'], "\"").replace(['‘', '’', '‚'], "'");
-                ("`=` is not a comparison".to_owned(), format!("write `==`, as in `{} == {right}`", self.written(left)))
+                (
+                    "`=` is not a comparison operator".to_owned(),
+                    format!("write `==`, as in `{} == {right}`", self.written(left)),
+                )
             }
-            ("=", ..) => ("`=` is not a comparison".to_owned(), "write `==`".to_owned()),
+            ("=", ..) => ("`=` is not a comparison operator".to_owned(), "write `==`".to_owned()),
             _ => (format!("`{written}` is not an operator"), format!("write `{instead}`")),
         };
         self.replace(span, &spaced, message, help);

@@ -134,7 +134,7 @@ pub(super) fn figure_rows(figures: &RunFigures) -> Vec<FigureRow> {
         rows.push(row(DELIVERED, channel, of.counts.delivered()));
         rows.push(row("read", channel, of.read));
         rows.push(row(IN_PART, channel, of.in_part));
-        rows.push(row("delivery time at the latest", channel, of.times.at_latest()));
+        rows.push(row("delivery time is an upper bound", channel, of.times.at_latest()));
         rows.push(row("delivery time uncertain", channel, of.times.uncertain()));
     }
     rows.retain(|row| row.messages > 0);

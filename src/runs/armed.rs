@@ -30,9 +30,9 @@ impl fmt::Display for ArmedChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unreadable => "the campaign file now has errors or cannot be read",
-            Self::Campaign => "the campaign file or one of its templates changed",
-            Self::Addresses => "the gateway or one of its addresses changed",
-            Self::Account => "the gateway account changed",
+            Self::Campaign => "the campaign file or one of its templates has changed",
+            Self::Addresses => "the gateway or one of its addresses has changed",
+            Self::Account => "the gateway account has changed",
         })
     }
 }

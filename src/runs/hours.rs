@@ -78,8 +78,10 @@ impl Session {
         let is_over = ending.stopped.is_none() && ending.counts.get(State::Planned) == 0;
         // Whoever skipped them may have died before the end was marked.
         if is_over && ledger.left_out(run.key).await?.sets().any(|(.., reason, _)| reason == EXPIRED) {
-            ending.stopped =
-                Some(Stop::new(StopKind::Until, "`delivery.until` passed, so the remaining recipients were skipped"));
+            ending.stopped = Some(Stop::new(
+                StopKind::Until,
+                "the time in `delivery.until` has passed, so the remaining recipients were skipped",
+            ));
         }
         Ok(())
     }

@@ -119,7 +119,7 @@ fn what_was_refused_counts_for_no_cap_and_what_may_have_gone_out_does() {
         sale.results().counts(),
         [("accepted".to_owned(), 10 - refused), ("rejected".to_owned(), refused)].into()
     );
-    sale.campaign(&["retry", "sale"]).exits(3).says("were skipped before");
+    sale.campaign(&["retry", "sale"]).exits(3).says("skipped earlier");
     for point in ["intent.kept:2", "answer.came:2"] {
         let _case = telling(format!("case: {point}"));
         let gateway = Gateway::accepting();

@@ -78,7 +78,7 @@ fn planned_rows_are_warned_about_although_where_uses_the_column() {
         ("status != \"unsubscribed\"", "add `and status != \"opted out\"` to `where`"),
         (
             "status == \"opted out\" or status == \"paid\"",
-            "put the expression under `where` in parentheses, and add `and status != \"opted out\"` after it",
+            "enclose the `where` expression in parentheses, and add `and status != \"opted out\"` after it",
         ),
     ] {
         let sale = clients("status", &cells).recipients(&format!("where: '{present}'")).write();

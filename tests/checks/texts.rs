@@ -136,7 +136,7 @@ fn example_links_are_warned_about_before_a_live_gateway_alone() {
     let [found] = <[serde_json::Value; 1]>::try_from(rules()).expect("one finding");
     assert_eq!((&found["severity"], &found["line"]), (&"warning".into(), &7.into()), "{found}");
     let message = found["message"].as_str().expect("a message");
-    assert_eq!(message, "`shop.example` and `www.example.com` are example domains, so the links cannot open");
+    assert_eq!(message, "`shop.example` and `www.example.com` are example domains, so the links do not work");
     sale.replace("gateways.yaml", "https://gateway.olena.ua", "https://gateway.example");
     assert!(rules().is_empty(), "at an example gateway");
 }

@@ -166,8 +166,8 @@ fn null_counts_as_absent_and_confirms_nothing() {
 fn bad_phone_is_told_in_a_plain_sentence_without_the_number() {
     let gateway = Gateway::accepting();
     let table = [
-        (json!("38050marker"), "`phone` has letters; write digits with the country code"),
-        (json!("380 50 123 45 67"), "`phone` has spaces; write the digits together"),
+        (json!("38050marker"), "`phone` has letters; write digits only, with the country code first"),
+        (json!("380 50 123 45 67"), "`phone` has spaces; write the digits without spaces"),
         (json!("380-50-1234567"), "`phone` has characters other than digits"),
         (json!("0501234567"), "`phone` starts with 0; write the country code first"),
         (json!("38050"), "`phone` has 5 digits"),

@@ -112,8 +112,12 @@ fn placeholder_of_a_template_is_a_problem_in_every_text() {
         "phone": PHONE, "text": "Hi {{ name }}", "sender": "OlenaCo", "button": "{% if a %}Buy", "link": "https://shop.example/{{id}}",
     });
     for (tool, arguments, expected) in [
-        ("send_sms", sms(PHONE, "Dear {{name}}"), &["the SMS text has `{{`"][..]),
-        ("send_viber", viber, &["the Viber text has `{{`", "the Viber link has `{{`", "the Viber button has `{%`"]),
+        ("send_sms", sms(PHONE, "Dear {{name}}"), &["the SMS text contains `{{`"][..]),
+        (
+            "send_viber",
+            viber,
+            &["the Viber text contains `{{`", "the Viber link contains `{{`", "the Viber button contains `{%`"],
+        ),
     ] {
         let preview = told(&connector.call(tool, &arguments));
         has(&list(&preview, "problems"), expected);

@@ -181,7 +181,7 @@ fn workbook_agrees(sale: &Folder, figures: &Figures) {
         assert_eq!(of(figure, ""), messages, "{figure}: {shown:?}");
     }
     for (name, channel) in &figures.channels {
-        let told = [delivered, "read", in_part, "delivery time at the latest", "delivery time uncertain"];
+        let told = [delivered, "read", in_part, "delivery time is an upper bound", "delivery time uncertain"];
         let expected = [channel.delivered, channel.read, channel.in_part, channel.at_latest, channel.uncertain];
         assert_eq!(told.map(|figure| of(figure, name)), expected, "{name}: {shown:?}");
     }

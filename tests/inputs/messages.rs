@@ -35,7 +35,9 @@ fn who_is_asked_for_a_yes_sees_cost_holes_and_what_makes_messages_longer() {
     sale.replace("sale.csv", "Person 3", "");
     let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "--limit", "2"]));
     asked.shows("at most 3.20").shows("`name` is empty in row 3");
-    asked.shows("`–` (U+2013) in row 2 makes the SMS 2 parts instead of 1; 3 rows, 3 extra parts, about 2.40");
+    asked.shows(
+        "`–` (U+2013) in row 2 makes the SMS 2 parts instead of 1; in total, 3 extra parts in 3 rows, about 2.40",
+    );
     asked.shows("Type 2 to send").types("no");
     asked.finish().exits(2);
 }
@@ -69,7 +71,7 @@ fn a_character_that_makes_messages_longer_is_named_with_what_to_write_instead() 
     let channel = format!("  - sms: {{ signature: OlenaCo, message: \"{text}\" }}");
     let sale = campaign().channels(&channel).write();
     let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    told.says("`’` (U+2019) in row 2 makes the SMS 2 parts instead of 1; 3 rows, 3 extra parts")
+    told.says("`’` (U+2019) in row 2 makes the SMS 2 parts instead of 1; in total, 3 extra parts in 3 rows")
         .says("write `'` instead");
     sale.campaign(&["preview", "sale.yaml", "--rows", "2"]).exits(0).says("longer because of `’`");
     sale.replace("sale.yaml", "It’s", "It's");

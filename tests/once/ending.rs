@@ -135,7 +135,7 @@ fn an_operator_that_takes_no_code_calls_is_a_rejection() {
 fn doubt_says_what_may_have_happened_and_asking_again_is_a_new_operation() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let desk = desk(&gateway);
-    let doubt = ask(&desk, "otp", &[]).exits(4).says("might have been executed and charged");
+    let doubt = ask(&desk, "otp", &[]).exits(4).says("might have been processed and charged");
     doubt.says("not repeated automatically").says("next: campaign show gateway.otp@1 --row 2");
     ask(&desk, "otp", &[]).exits(0).says("gateway.otp@1 row 3");
     let ids: Vec<_> = gateway.requests().iter().map(|request| request.operations()[0]["id"].clone()).collect();
@@ -192,7 +192,7 @@ fn a_second_ctrl_c_and_a_kill_leave_doubt_that_the_next_call_does_not_touch() {
     twice.signal("INT");
     until("the signal is taken", || twice.stderr().contains("for the response to the request"));
     twice.signal("INT");
-    twice.finish().exits(130).says("might have been executed");
+    twice.finish().exits(130).says("might have been processed");
     desk.campaign(&["status", "gateway.lookup@1"]).exits(4).says("1 in doubt");
     let killed = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
     asked(2);

@@ -140,7 +140,7 @@ fn doubt_is_told_and_never_repeated_by_itself() {
     let sale = campaign().through(&gateway).write();
     let to = TESTER.to_string();
     let doubt = test(&sale, &["--to", &to]).exits(4);
-    doubt.says("might have been executed and charged").says("campaign show campaign.test@1 --row 2");
+    doubt.says("might have been processed and charged").says("campaign show campaign.test@1 --row 2");
     test(&sale, &["--to", &to]).exits(3).says("No route");
     sale.campaign(&["status", "campaign.test"]).exits(4).says("1 in doubt");
     sale.campaign(&["retry", "campaign.test"]).exits(2).says("campaign test");

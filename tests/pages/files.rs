@@ -39,7 +39,8 @@ fn the_first_messages_stand_side_by_side_on_each_channel_with_what_they_cost() {
         assert!(viber.contains(said), "{said}: {viber}");
     }
     let sms = html.of_class("phone-sms")[0].words();
-    for said in ["Fallback 2, if not delivered before", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"] {
+    for said in ["Fallback 2, if earlier channels do not deliver", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"]
+    {
         assert!(sms.contains(said), "{said}: {sms}");
     }
     assert!(html.all("mark").iter().any(|mark| mark.text == "Person 2"));

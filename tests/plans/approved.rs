@@ -109,7 +109,7 @@ fn what_changed_since_it_was_planned_is_not_approved() {
 
 #[test]
 fn plan_and_question_say_that_a_new_round_repeats_messages() {
-    const REPEATS: &str = "`--again`: recipients who already have this message get it again";
+    const REPEATS: &str = "`--again`: recipients who already got this message will get it again";
     let sale = live();
     assert!(!sale.campaign(&["plan", "sale.yaml"]).exits(0).told().contains(REPEATS));
     let planned = sale.campaign(&["plan", "sale.yaml", "--again", "3", "--json"]).exits(0).json();

@@ -91,14 +91,14 @@ fn a_disk_that_is_full_never_has_a_lookup_asked_again_that_may_have_been_charged
             (Some(74), 0) => unsent += 1,
             (Some(74), 1) => {
                 unrecorded += 1;
-                assert!(said.contains("might have been executed and charged"), "{said}");
+                assert!(said.contains("might have been processed and charged"), "{said}");
                 assert!(said.contains("next: campaign show gateway.lookup@1 --row"), "{said}");
                 assert!(!said.contains("the same command again") && !said.contains("lookup PHONE"), "{said}");
             }
             (Some(0), 1) => through += 1,
             _ => panic!("{} after {asked} requests", told.told()),
         }
-        assert!(asked == 1 || !said.contains("might have been executed"), "{said}");
+        assert!(asked == 1 || !said.contains("might have been processed"), "{said}");
     }
     let all = [unsent, unrecorded, through];
     assert!(all.iter().all(|cases| *cases > 0), "unsent, sent and not recorded, through: {all:?}");

@@ -110,7 +110,7 @@ fn a_ledger_is_not_moved_from_under_a_server() {
     until("it is ready", || server.get("/readyz").status == 200);
     let copy = ["ledger", "copy", "--to", &ledger];
     until("it has its turn", || in_the_file(&sale, &copy).code() == Some(74));
-    in_the_file(&sale, &copy).exits(74).says("another process is using the ledger to send or serve");
+    in_the_file(&sale, &copy).exits(74).says("another process, such as a run or `campaign serve`, is using the ledger");
     server.end("TERM").exits(0);
     in_the_file(&sale, &copy).exits(0);
 }

@@ -27,7 +27,7 @@ fn a_character_is_named_with_a_row_and_with_what_it_costs() {
     let [(apostrophe, help), (both, _)] = told.as_slice() else { panic!("{told:?}") };
     assert_eq!(
         apostrophe,
-        "`’` (U+2019) in row 3 makes the SMS 2 parts instead of 1; 2 rows, 2 extra parts, about 1.60 UAH"
+        "`’` (U+2019) in row 3 makes the SMS 2 parts instead of 1; in total, 2 extra parts in 2 rows, about 1.60 UAH"
     );
     assert!(help.contains("write `'` instead") && help.contains("`plain: quotes`"), "{help}");
     assert_eq!(both, "`—` (U+2014) and `’` (U+2019) in row 6 make the SMS 2 parts instead of 1, about 0.80 UAH");
@@ -37,7 +37,10 @@ fn a_character_is_named_with_a_row_and_with_what_it_costs() {
 fn without_a_price_the_parts_are_told_and_with_plain_nothing_is() {
     let names = ["O’Neil", "D’Arcy"];
     let told_as_written = told(draft(&names));
-    assert_eq!(told_as_written[0].0, "`’` (U+2019) in row 2 makes the SMS 2 parts instead of 1; 2 rows, 2 extra parts");
+    assert_eq!(
+        told_as_written[0].0,
+        "`’` (U+2019) in row 2 makes the SMS 2 parts instead of 1; in total, 2 extra parts in 2 rows"
+    );
     let sms =
         format!("  - sms: {{ signature: OlenaCo, message: \"{} {{{{ name }}}}\", plain: quotes }}", "a".repeat(100));
     assert_eq!(told(draft(&names).channels(&sms)), []);

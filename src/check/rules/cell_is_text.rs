@@ -99,7 +99,7 @@ pub(super) fn taken_for_true(name: &str, example: &str, rows: &str) -> Finding {
 /// What rows say of a comparison that none of them passes.
 pub(super) fn nearly(name: &str, asked: &str, example: &str, rows: &str) -> Finding {
     let message = format!("no row has `{asked}` in the column `{name}`; the value is `{example}` in {rows}");
-    let help = format!("write the value as in the list, `{{% if {name} == '{example}' %}}`, or correct the list");
+    let help = format!("use the value from the list, as in `{{% if {name} == '{example}' %}}`, or correct the list");
     Finding::new(&RULE, message).help(help)
 }
 

@@ -8,8 +8,8 @@ use crate::ledger::State;
 pub(super) static RULE: Rule = Rule::warning(
     "changed-row",
     RuleText {
-        cause: "The recipient of a changed row might already have got a message. With `duplicates: allow`, rows are identified by phone \
-                number and message text.",
+        cause: "The recipient might already have got a message. The row has changed: with `duplicates: allow`, rows are \
+                identified by phone number and message text.",
         example: &["recipients: { file: list.csv, duplicates: allow }     # and a row was edited after the run"],
         fix: "restore the original row in the list, or send the changed row in a new `edition`",
     },
@@ -25,6 +25,6 @@ pub fn changed_rows(survey: &Survey) -> Option<Finding> {
         _ => ("are skipped", "their numbers already got messages"),
     };
     let message =
-        format!("{} {what}: {number} in this edition, from a row that is no longer in the list", first_few(rows));
+        format!("{} {what}: {number} in this edition, for a row that is no longer in the list", first_few(rows));
     Some(Finding::new(&RULE, message).help("restore the original row, or send the changed row in a new `edition`"))
 }

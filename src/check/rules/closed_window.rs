@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule::error(
             "delivery: { window: 20:00-22:00 }",
             "gateways.yaml: production: { policy: { window: 09:00-18:00 } }",
         ],
-        fix: "correct `delivery.window`; a wider window also allows hours that are excluded now",
+        fix: "correct `delivery.window`; if you widen it, messages are also sent in hours that are excluded now",
     },
 );
 
@@ -45,8 +45,8 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
             all.join(" and ")
         ),
     };
-    Some(at_its_key(
-        Finding::new(&RULE, message)
-            .help("correct the hours, days and dates; a wider window also allows hours that are excluded now"),
-    ))
+    Some(at_its_key(Finding::new(&RULE, message).help(
+        "correct the hours, days and dates; if you widen the window, messages are also sent in hours that are \
+                 excluded now",
+    )))
 }

@@ -41,7 +41,7 @@ pub fn costly_characters(survey: &Survey, brief: &Brief, profile: Option<&Profil
         let row = rows.min().unwrap_or_default();
         let mut message = format!("{names} in row {row} {make} the SMS {parts} parts instead of {without}");
         if rows.len() > 1 {
-            message += &format!("; {} rows, {more} extra parts", rows.len());
+            message += &format!("; in total, {more} extra parts in {} rows", rows.len());
         }
         message += &price(*more).unwrap_or_default();
         Finding::new(&RULE, message).help(help(characters))

@@ -60,7 +60,7 @@ pub(super) fn in_rows(value: DatabaseValue, name: &str, example: &str, rows: &st
     let message = format!("the column `{name}` contains a value in a database format in {rows}: `{example}`");
     let help = match value {
         DatabaseValue::DateAtMidnight => format!(
-            "write `{{{{ {cell} | date }}}}` for a date in words, or `{{{{ {cell} | date(format=\"%d.%m.%Y\") }}}}` \
+            "write `{{{{ {cell} | date }}}}` for a date with the name of the month, or `{{{{ {cell} | date(format=\"%d.%m.%Y\") }}}}` \
              for a numeric date"
         ),
         DatabaseValue::PaddedNumber => {

@@ -11,7 +11,7 @@ use super::texts::all_texts;
 pub(super) static RULE: Rule = Rule::warning(
     "example-link",
     RuleText {
-        cause: "A link goes to an example domain and cannot open. The campaign that `campaign init` creates \
+        cause: "A link goes to an example domain. Such links do not work. The campaign that `campaign init` creates \
             contains such a link.",
         example: &[
             "message: \"Sale: https://shop.example\"",
@@ -49,8 +49,8 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     }
     let (text, span) = first?;
     let what = match hosts.len() {
-        1 => "is an example domain, so the link cannot open",
-        _ => "are example domains, so the links cannot open",
+        1 => "is an example domain, so the link does not work",
+        _ => "are example domains, so the links do not work",
     };
     let message = format!("{} {what}", list_all(hosts.iter().map(String::as_str)));
     let problem = problem_at(text, span, &RULE, message, "write the address of your own website");

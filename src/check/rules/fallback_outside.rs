@@ -73,7 +73,7 @@ fn outside(
     let (channel, last) = (content.stages[first].channel(), content.stages.last()?.channel());
     let message = format!(
         "if `{channel}` fails, `{last}` might be sent after the window closes: the window is open for {}{}, but the \
-            channels before it are tried for up to {}",
+            channels before `{last}` are tried for up to {}",
         span(open),
         if due.is_some() { " from the next scheduled date" } else { "" },
         span(waits)
@@ -87,7 +87,7 @@ fn outside(
              enough",
         ),
         fits => {
-            let begins = if due.is_some() { "" } else { ", if the run starts when the window opens" };
+            let begins = if due.is_some() { "" } else { "; this is enough if the run starts when the window opens" };
             finding.help(format!("write `lifetime: {}` or less{begins}", short(fits)))
         }
     })

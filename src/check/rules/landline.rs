@@ -20,5 +20,9 @@ pub fn landlines(survey: &Survey) -> Option<Finding> {
     let rows = &survey.landlines;
     let what = if rows.len() == 1 { "has a landline or service number" } else { "have landline or service numbers" };
     let finding = Finding::new(&RULE, format!("{} {what}, which cannot receive this message", first_few(rows)));
-    (!rows.is_empty()).then(|| finding.help("ask for mobile numbers, or remove these rows from the list"))
+    let help = match rows.len() {
+        1 => "ask for a mobile number, or remove this row from the list",
+        _ => "ask for mobile numbers, or remove these rows from the list",
+    };
+    (!rows.is_empty()).then(|| finding.help(help))
 }

@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule::error(
     RuleText {
         cause: "No row matches a key under `texts`. The words are probably spelled differently in the list.",
         example: &["message: { by: first_name, texts: { ivan: \"Hi, Ivan!\" } }"],
-        fix: "spell the words as in the list, or set a message for all other rows under `else`",
+        fix: "spell the words as in the list, or add `else` with a message for all other rows",
     },
 );
 

@@ -36,7 +36,7 @@ fn finding(cells: &OptedOutCells, condition: Option<&Text>) -> Finding {
     let help = match (reachable(cells), condition) {
         (Some(reachable), None) => format!("add `where: {reachable}` to `recipients`"),
         (Some(reachable), Some(present)) if present.source.split_whitespace().any(|word| word == "or") => {
-            format!("put the expression under `where` in parentheses, and add `and {reachable}` after it")
+            format!("enclose the `where` expression in parentheses, and add `and {reachable}` after it")
         }
         (Some(reachable), Some(_)) => format!("add `and {reachable}` to `where`"),
         (None, _) => format!("skip these rows with a `where` condition on `{}`", cells.name),

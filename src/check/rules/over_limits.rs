@@ -53,7 +53,7 @@ pub fn list_over_limits(campaign: &Campaign, survey: &Survey) -> Option<Finding>
     let people = survey.planned();
     let limit = campaign.limits.recipients.filter(|limit| people > *limit)?;
     let message = format!(
-        "{people} recipients of the list can get a message, but `limits.recipients` is {limit}: the run stops at the \
+        "{people} recipients in the list can get a message, but `limits.recipients` is {limit}: the run stops at the \
             limit, and the remaining recipients get no message"
     );
     Some(Finding::new(&RULE, message).at(campaign.places.of_key("limits.recipients")))

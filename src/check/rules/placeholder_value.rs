@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule::warning(
             "list.csv: phone,first_name",
             "          380501234567,None",
         ],
-        fix: "empty these cells, and set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
+        fix: "empty such cells, and set a default: `{{ first_name | default(value=\"friend\", boolean=true) }}`",
     },
 );
 
@@ -23,8 +23,7 @@ pub(super) fn in_rows(column: &str, value: &str, rows: &str) -> Finding {
     } else if value.contains(['{', '}', '%']) {
         "replace the placeholders with values: cells are sent as they are".to_owned()
     } else {
-        "empty these cells, and set a default in the message: `{{ NAME | default(value='…', boolean=true) }}`"
-            .to_owned()
+        "empty such cells, and set a default in the message: `{{ NAME | default(value='…', boolean=true) }}`".to_owned()
     };
     Finding::new(&RULE, message).help(help)
 }

@@ -48,7 +48,7 @@ fn of_kind(campaign: &Campaign, profile: &Profile, kind: OperationKind) -> Findi
             )),
         ),
         Endpoint::Async => (
-            "for asynchronous `pipeline` messages, the gateway sends webhooks only if it rejects them on receipt"
+            "for an asynchronous `pipeline` message, the gateway sends a webhook only if it rejects the message on receipt"
                 .to_owned(),
             Some(ASKED.to_owned()),
         ),
@@ -92,7 +92,7 @@ asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
             ("", &[sms], "told", Some("guarantee webhooks for `sms`")),
             ("", &[viber, sms], "told", Some("guarantee webhooks for `viber+sms`")),
             ("", &[voice, sms], "told", Some("account settings")),
-            (asynchronous, &[voice, sms], "told", Some("rejects them on receipt")),
+            (asynchronous, &[voice, sms], "told", Some("rejects the message on receipt")),
             ("", &["hlr"], "told", None),
             ("receipts: poll\n", &[viber], "told", None),
             ("", &[viber], "asked", None),

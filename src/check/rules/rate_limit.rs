@@ -6,7 +6,7 @@ use crate::manifest::{Campaign, Profile, Rate};
 pub(super) static RULE: Rule = Rule::error(
     "rate-limit",
     RuleText {
-        cause: "The campaign's rate exceeds the profile's. The gateway rejects messages above the account's rate.",
+        cause: "The campaign's rate exceeds the profile's. The gateway rejects messages that exceed the account's rate.",
         example: &["delivery: { rate: 500/s }                   # the profile allows 100/s"],
         fix: "lower `delivery.rate` to the rate shown in the finding",
     },

@@ -7,7 +7,7 @@ use crate::finding::{Finding, Rule, RuleText};
 pub(super) static RULE: Rule = Rule::warning(
     "schedule-over",
     RuleText {
-        cause: "The schedule has no future dates. This is fine for a campaign that has been sent, but a mistake in a \
+        cause: "The schedule has no future dates. This is fine for a campaign that has already been sent, but a mistake in a \
                 new one.",
         example: &["timezone: Europe/Kyiv", "schedule: { at: 2024-12-05 10:00 }"],
         fix: "set a future date, and check it with `campaign schedule next`; `run --now` sends immediately, so first \

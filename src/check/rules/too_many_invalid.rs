@@ -6,6 +6,7 @@ use super::invalid_row::invalid_rows;
 use super::rows::{self, ALL_OF_THEM, Alike};
 use crate::audience::PhoneProblem;
 use crate::check::survey::Survey;
+use crate::domain::plural;
 use crate::finding::{Finding, Rule, RuleText};
 use crate::ledger::State;
 use crate::manifest::Brief;
@@ -35,7 +36,7 @@ pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Vec<Finding> {
     let commonest = match reasons.as_slice() {
         [] => String::new(),
         [one] => format!(": {}", one.reason),
-        [first, ..] => format!("; most common reason: {} ({} rows)", first.reason, first.rows.len()),
+        [first, ..] => format!("; most common reason: {} ({})", first.reason, plural(first.rows.len(), "row")),
     };
     let message = format!(
         "{invalid} of {} rows are invalid, more than `max_invalid: {}` allows{commonest}",
@@ -72,8 +73,8 @@ fn advice_for(reason: &str, has_region: bool) -> &'static str {
     match PhoneProblem::of_reason(reason) {
         Some(National) => "set `recipients.region` to the country of the numbers, for example `region: UA`",
         Some(Rounded) => {
-            "format the column as text in its source, and export the list again: the numbers in this file have lost \
-                digits"
+            "format the column as text in the original file, and export the list again: the numbers in this file have \
+             lost digits"
         }
         Some(TooShort | Length | Country | Unassigned) if !has_region => {
             "correct the numbers; if they are national numbers, set `recipients.region`, for example `region: UA`"

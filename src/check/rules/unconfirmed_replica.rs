@@ -6,7 +6,7 @@ pub(super) static RULE: Rule = Rule::warning(
     "unconfirmed-replica",
     RuleText {
         cause: "A replica does not confirm the ledger's commits. After a failover, it might not know which recipients \
-                already have a message.",
+                already got a message.",
         example: &["the ledger is in PostgreSQL with one asynchronous replica"],
         fix: "list the replicas in `synchronous_standby_names`, so that one of them confirms each commit",
     },

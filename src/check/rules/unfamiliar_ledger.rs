@@ -16,10 +16,13 @@ pub(super) static RULE: Rule = Rule::warning(
 /// What is said of a ledger with so many live runs, of which this is the latest.
 #[must_use]
 pub fn unfamiliar_ledger(place: &str, (runs, latest): (u64, &str)) -> Finding {
-    let runs = if runs == 1 { "a live run".to_owned() } else { format!("{runs} live runs") };
+    let runs = if runs == 1 {
+        "a live run from another machine".to_owned()
+    } else {
+        format!("{runs} live runs from other machines")
+    };
     let message = format!(
-        "this machine has never used the ledger {}, which contains {runs} from other machines, most recently \
-         {latest}",
+        "this machine has never used the ledger {}, which contains {runs}, most recently {latest}",
         quoted(place)
     );
     Finding::new(&RULE, message).help(

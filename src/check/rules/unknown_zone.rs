@@ -9,7 +9,7 @@ use crate::manifest::zone_advice;
 pub(super) static RULE: Rule = Rule::warning(
     "unknown-zone",
     RuleText {
-        cause: "A cell has no valid time zone. The campaign's `timezone` applies instead, so the recipient might get \
+        cause: "A cell does not contain a valid time zone. The campaign's `timezone` applies instead, so the recipient might get \
                 messages at night.",
         example: &[
             "timezone: Europe/Kyiv",

@@ -7,7 +7,7 @@ use crate::finding::{Finding, Rule, RuleText};
 pub(super) static RULE: Rule = Rule::note(
     "unused-column",
     RuleText {
-        cause: "A column of the list is used in no message. You might have forgotten to use it.",
+        cause: "A column of the list is not used. You might have forgotten to insert it into a message.",
         example: &["message: \"Hi, {{ first_name }}!\"             # the column `code` is not used"],
         fix: "use the column in a message, or ignore this note; the results contain the column in any case",
     },

@@ -57,7 +57,7 @@ pub(in crate::cli) enum Format {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExplainArgs {
-    /// Rule, as a finding shows it in brackets, such as empty-cell [default: list all rules]
+    /// Rule, which each finding shows in brackets, such as empty-cell [default: list all rules]
     pub(in crate::cli) rule: Option<String>,
 }
 
@@ -73,7 +73,7 @@ pub(in crate::cli) struct PreviewArgs {
     /// Preview the campaign for this gateway instead of its own
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
-    /// Write the previews to this HTML file, as they look on a phone
+    /// Write previews of how the messages look on a phone to this HTML file
     #[arg(id = PAGE_FILE, long = "html", value_name = "FILE", help_heading = PAGE)]
     pub(in crate::cli) html: Option<PathBuf>,
     #[command(flatten)]

@@ -181,7 +181,7 @@ pub(in crate::cli) enum ViberTemplatesCommand {
     List(GatewayOption),
     /// Create a Viber template; the gateway reviews it afterwards
     Create {
-        /// Sender name that uses the template
+        /// Sender name to use with the template
         #[arg(long, value_name = "SENDER")]
         signature: String,
         #[command(flatten)]

@@ -86,7 +86,7 @@ const GLOBAL: &str = "Global options";
 pub(super) struct Global {
     /// Use the ledger in this database, which several machines can share [default: a file in the state folder]
     ///
-    /// The form is postgres://user@host/database. Keep the password in PGPASSWORD or ~/.pgpass.
+    /// The format is postgres://user@host/database. Keep the password in PGPASSWORD or ~/.pgpass.
     #[arg(
         long,
         global = true,
@@ -210,7 +210,7 @@ pub(super) enum Command {
     /// Send a campaign, or resume an unfinished run
     ///
     /// A campaign without a gateway is sent to the built-in sandbox, which delivers nothing to recipients. Recipients
-    /// who already have the message are skipped. With a live gateway, the command shows what it will send and asks for
+    /// who already got the message are skipped. With a live gateway, the command shows what it will send and asks for
     /// confirmation first.
     Run(RunArgs),
     /// Show what a run would send, and record it for approval

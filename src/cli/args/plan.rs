@@ -27,7 +27,7 @@ pub(in crate::cli) struct PlanArgs {
     /// Plan the campaign for this gateway instead of its own
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
-    /// Plan to send to all N recipients again, including those who already have the message
+    /// Plan to send to all N recipients again, including those who already got the message
     #[arg(long, value_name = "N", help_heading = RECIPIENTS)]
     pub(in crate::cli) again: Option<u64>,
     /// Allow up to N recipients, even above the limit of the gateway profile

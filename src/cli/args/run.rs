@@ -44,7 +44,7 @@ pub(in crate::cli) struct RunArgs {
     /// Send only to these rows, such as 2-51,60 (for a number of messages, use --limit)
     #[arg(long, value_name = "ROWS", help_heading = RECIPIENTS)]
     pub(in crate::cli) rows: Option<RowSet>,
-    /// Send to all N recipients again, including those who already have the message
+    /// Send to all N recipients again, including those who already got the message
     #[arg(long, value_name = "N", help_heading = RECIPIENTS)]
     pub(in crate::cli) again: Option<u64>,
     /// Send without asking

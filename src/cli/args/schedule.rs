@@ -44,10 +44,10 @@ pub(in crate::cli) struct NextArgs {
     /// Campaign file
     #[arg(id = "campaign", value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
-    /// Show N times
+    /// Show the times of N runs
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(in crate::cli) count: u32,
-    /// Show times after this one [default: now]
+    /// Show runs after this time [default: now]
     ///
     /// Write 2026-12-01 or `2026-12-01 10:00`, in the campaign's time zone, or a time with an offset.
     #[arg(long, value_name = "TIME")]

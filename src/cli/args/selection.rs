@@ -83,7 +83,7 @@ impl SelectionArgs {
         let states: Vec<&str> = self.state.iter().map(|state| state.name()).collect();
         let message = format!("`{selector}` cannot be used with `--state {}`", states.join(","));
         Err(Failure::wrong(message)
-            .with_help(format!("no message was sent yet for rows in this state; remove `{selector}` or `--state`")))
+            .with_help(format!("no messages have been sent for rows in this state; remove `{selector}` or `--state`")))
     }
 
     /// The selection without the number, for a command that looks for the number itself.

@@ -48,7 +48,7 @@ struct Person {
 }
 
 /// The line that says that a new round repeats messages.
-pub(super) const AGAIN: &str = "`--again`: recipients who already have this message get it again";
+pub(super) const AGAIN: &str = "`--again`: recipients who already got this message will get it again";
 
 impl Consent for Person {
     fn can_come(&self) -> bool {
@@ -128,14 +128,14 @@ fn question(proposal: &Proposal<'_>) -> Question {
                 .note(format!("This costs money. {effect}"))
         }
         Proposal::OutsideWindow { opens } => {
-            Question::new("Send the test messages outside the window?", Answer::Yes, "send")
+            Question::new("Send the test messages outside the sending window?", Answer::Yes, "send")
                 .fact("window", describe_closed_window(*opens))
         }
         Proposal::Pending { gateway, shown } => {
             let title = format!("An assistant wants to use {gateway}. Approve this request?");
             let mut question = Question::new(title, Answer::Yes, "approve");
             shown.lines().for_each(|line| question.add_note(line));
-            question.note("The assistant may do this once, within an hour.")
+            question.note("This allows the assistant to do it once, within an hour.")
         }
         Proposal::Template { profile, change } => template(profile, change),
     }
@@ -152,7 +152,7 @@ fn activation(arming: &Arming, profile: &Profile, samples: &[Sample]) -> Questio
     let mut question = match &arming.survey {
         Some(survey) => {
             let rows = survey.survey.planned_rows();
-            let title = format!("Activate {name}: {} each time {through}?", plural(rows.len(), "message"));
+            let title = format!("Activate {name}: {} per run {through}?", plural(rows.len(), "message"));
             let mut question = Question::new(title, Answer::Yes, "activate");
             // `schedule add` shows the findings above the question.
             let sending = Sending { inputs, profile, survey, rows: &rows, start: None, balance: None, samples };

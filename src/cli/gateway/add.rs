@@ -144,7 +144,7 @@ impl Questions<'_> {
     }
 
     async fn async_url(&self, given: Option<String>) -> Result<Option<Address>, Failure> {
-        let question = "Sync: campaign waits for the result of each request. Async: the gateway queues the messages, which needs a \
+        let question = "Sync: campaign waits for the result of each request. Async: the gateway queues the messages; this mode needs a \
                         second URL from your provider.\nURL for async mode, or press Enter for sync mode: ";
         let given = given.or_else(|| (!self.can_ask).then(String::new));
         self.answer(("--async-url URL", given), question, |text| {

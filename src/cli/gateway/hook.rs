@@ -71,7 +71,7 @@ fn words(answer: &HookAnswer, other_secret: bool) -> String {
                 .to_owned()
         }
         HookAnswer::Somebody(429) => {
-            "the response was 429: too many requests with wrong codes from this machine; try again in a minute"
+            "the response was 429: this machine sent too many requests with a wrong secret; try again in a minute"
                 .to_owned()
         }
         HookAnswer::Somebody(status @ 300..=399) => format!(

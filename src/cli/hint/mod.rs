@@ -70,7 +70,7 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
             format!("use the name `{run}`; if you moved the file, add `--moved` to the next `run`")
         }
         Error::TextChanged { .. } => "to send the new message to everyone, set an `edition`, for example `edition: \
-                                      \"{{ today }}\"`; to send it only to recipients who do not have the old one, \
+                                      \"{{ today }}\"`; to send it only to recipients who have not got the old one yet, \
                                       add `--accept-changes`"
             .to_owned(),
         Error::NoGatewayNamed => "set `gateway: NAME` in the campaign, or add `--gateway NAME`; to rehearse, add \

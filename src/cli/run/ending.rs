@@ -412,7 +412,7 @@ fn untrusted(status: u16, count: u64) -> String {
     let messages = if count == 1 { "1 message is".to_owned() } else { format!("{} messages are", thousands(count)) };
     format!(
         "after HTTP {status}, {messages} in doubt and not retried. If your provider confirms that HTTP {status} means \"not \
-         executed\", add `trust_status: [{status}]` to the gateway's profile; later messages are then retried"
+         processed\", add `trust_status: [{status}]` to the gateway's profile; later messages are then retried"
     )
 }
 

@@ -80,7 +80,7 @@ fn notify_command_note(inputs: &Inputs) -> Option<&'static str> {
     inputs.campaign.places.of_key(NOTIFY_COMMAND)?;
     Some(
         "this connector does not start `notify.command` of the campaign, so it sends no notification that way; \
-         `notify.url` and `notify` in the profile's policy work",
+         `notify.url` and `notify` in the profile's policy still work",
     )
 }
 

@@ -25,9 +25,9 @@ use crate::runs::{
 pub(super) const TOOL: Tool = Tool {
     name: "run_campaign",
     title: "Run a campaign",
-    description: "SENDS MESSAGES TO MANY PEOPLE AND COSTS MONEY. Sends a planned campaign after a person approved the \
-                  digest from plan_campaign in their own terminal. Until then the result is `pending` and nothing is \
-                  sent: show the plan and `how_to` to the person you work for, and do not try another way. When the \
+    description: "SENDS MESSAGES TO MANY PEOPLE AND COSTS MONEY. Sends a planned campaign after a person has approved \
+                  the digest from plan_campaign in their own terminal. Until then the result is `pending` and nothing \
+                  is sent: show the plan and `how_to` to the person you work for, and do not try another way. When the \
                   run starts, the result contains its name; call run_status for its progress.",
     annotations: Annotations::SENDING,
     input: || {
@@ -159,7 +159,7 @@ fn no_run(nothing: &NothingLeft) -> String {
     let survey = &nothing.survey.survey;
     let rows = plural(survey.recipients, "row");
     format!(
-        "no run was started: no row of the list gets a message now ({rows}: {}). Nothing needs to be done",
+        "no run was started: no row of the list gets a message now ({rows}: {}). No action is needed",
         counts_line(&survey.counts())
     )
 }

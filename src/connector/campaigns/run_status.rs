@@ -30,9 +30,9 @@ pub(super) const TOOL: Tool = Tool {
             "purged_at": text("When the recipients' data was removed from the ledger. The counts remain."),
             "channels": {
                 "type": "object",
-                "description": "Figures by channel: `counts` has the rows in each state, `read` the read messages, \
-                                `in_part` the partly delivered messages, `delivery` the delivery times, and \
-                                `uncertain_times` the delivered messages with implausible times.",
+                "description": "Figures for each channel: `counts` (rows in each state), `read` (messages that were \
+                                read), `in_part` (messages that were partly delivered), `delivery` (delivery times) \
+                                and `uncertain_times` (delivered messages with an implausible time).",
             },
             "approved": {
                 "type": "array",

@@ -202,7 +202,7 @@ fn problems_name_the_argument_and_what_to_do() {
     });
     for (arguments, expected) in [
         (json!({}), "`text` is missing; add it"),
-        (json!({ "text": "" }), "`text` is empty; write it or leave it out"),
+        (json!({ "text": "" }), "`text` is empty; fill it in or leave it out"),
         (json!({ "text": 5 }), "`text` must be a string"),
         (json!({ "text": "Привіт" }), "`text` has 6 characters; at most 3 are allowed"),
         (json!({ "text": "a", "lifetime": 3600.5 }), "`lifetime` must be a whole number from 60 to 90"),

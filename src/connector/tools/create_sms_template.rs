@@ -57,6 +57,6 @@ fn preview(arguments: &Map<String, Value>) -> Preview {
     ]);
     let is_blank = |text: &str| !text.is_empty() && text.trim().is_empty();
     let blank = ["name", "text"].into_iter().filter(|key| said(key).is_some_and(is_blank));
-    let problems = blank.map(|key| format!("`{key}` is empty; write it")).collect();
+    let problems = blank.map(|key| format!("`{key}` is empty; fill it in")).collect();
     Preview { shown, problems, ..Preview::default() }
 }

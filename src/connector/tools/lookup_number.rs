@@ -43,8 +43,8 @@ pub(super) const TOOL: Tool = Tool {
                 Some(Outcome::Queued { .. } | Outcome::NotSent { .. } | Outcome::InDoubt { .. }) | None => {
                     Err(ToolError::new("unknown_outcome", "the gateway did not return the outcome of the lookup")
                         .how_to(
-                            "the lookup might have been charged; repeat it only if the person you work for asks for \
-                             that",
+                            "the lookup might have been charged; repeat it only if the person you work for asks \
+                             you to",
                         ))
                 }
             }

@@ -10,10 +10,11 @@ use crate::domain::Channel;
 pub(super) const TOOL: Tool = Tool {
     name: "send_viber",
     title: "Send a Viber message",
-    description: "Sends one Viber message to one recipient: a text, an image, both with a button, or a carousel of \
-                  cards. If `viber_type` is omitted, it follows from the other arguments. This costs money and cannot \
-                  be undone. Without `confirm: true` nothing is sent and the result is a preview: show it to the \
-                  person you work for first. An accepted message is not yet delivered: call message_status later.",
+    description: "Sends one Viber message to one recipient: text, an image, text with a button, text with an \
+                  image and a button, or a carousel of cards. If `viber_type` is omitted, it is derived from the \
+                  other arguments. This costs money and cannot be undone. Without `confirm: true` nothing is sent and \
+                  the result is a preview: show it to the person you work for first. An accepted message is not yet \
+                  delivered: call message_status later.",
     annotations: Annotations::SENDING,
     input: || {
         let said = |key| saying::said(Channel::Viber, key);

@@ -9,8 +9,7 @@ use crate::gateway::{ListSmsTemplates, SmsTemplate};
 pub(super) const TOOL: Tool = Tool {
     name: "sms_templates",
     title: "SMS templates",
-    description: "Lists the SMS templates of the account, which are texts prepared earlier. Costs nothing and sends \
-                  nothing.",
+    description: "Lists the account's SMS templates, which are reusable message texts. Costs nothing and sends nothing.",
     annotations: Annotations::READING,
     input: page,
     output: || page_of(&item_schema()),

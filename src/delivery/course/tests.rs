@@ -78,7 +78,7 @@ fn each_answer_has_its_steps() {
     let slow_down = || warn("the gateway asked campaign to slow down (HTTP 429); the rate is halved");
     let in_doubt = || {
         warn(
-            "the gateway asked campaign to slow down (HTTP 429); the rate is halved; the messages of this request are \
+            "the gateway asked campaign to slow down (HTTP 429); the rate is halved; the messages in this request are \
              in doubt and not retried, because the response does not prove that none were sent",
         )
     };

@@ -25,7 +25,7 @@ rules! {
         fix: "keep only one of `at`, `every` and `cron`, for example `every: Mon 10:00`, and set `timezone`",
     }
     error WINDOW = "window" {
-        cause: "A sending window is invalid or never opens. The window defines when messages may be sent.",
+        cause: "A sending window is invalid or never opens. Messages are sent only while the window is open.",
         example: ["timezone: Europe/Kyiv", "delivery: { window: \"9 to 20\" }"],
         fix: "write the hours as `09:00-20:00`, and set `timezone`; to add `days`, `except` or `zone`, write the \
               window as a map",
@@ -69,7 +69,7 @@ rules! {
         fix: "use `sms`, `viber`, `rcs`, `telegram`, `voice`, `whatsapp`, `hlr` or `call/otp`",
     }
     error CROWDED_ITEM = "crowded-item" {
-        cause: "An item of `channels` contains two channels. Each channel must be a separate item, so that the order \
+        cause: "An item in `channels` contains two channels. Each channel must be a separate item, so that the order \
                 is clear.",
         example: [
             "channels:",
@@ -79,7 +79,7 @@ rules! {
         fix: "start each channel with its own dash",
     }
     error REPEATED_CHANNEL = "repeated-channel" {
-        cause: "A channel is listed twice. The gateway tries each channel once for a message.",
+        cause: "A channel is listed twice. The gateway tries each channel only once per message.",
         example: [
             "channels:",
             "  - sms: { signature: OlenaCo, message: Hi }",
@@ -94,7 +94,7 @@ rules! {
         fix: "write a separate campaign for the lookup or the verification call",
     }
     error SHARES = "shares" {
-        cause: "Shares of variants do not add up to 100%. Every recipient gets one variant or belongs to the \
+        cause: "The variants' shares do not add up to 100%. Every recipient gets one variant or belongs to the \
                 holdout.",
         example: ["variants: { short: { share: 50% }, long: { share: 40% } }"],
         fix: "change the shares so that, together with `holdout`, they add up to 100%",

@@ -50,7 +50,7 @@ rules! {
         fix: "write a word, or a phrase of two or three words, on each line",
     }
     error UNLIMITED_RATE = "unlimited-rate" {
-        cause: "A shared gateway has an unlimited rate. The gateway rejects messages that arrive too fast.",
+        cause: "A remote gateway has an unlimited rate. The gateway rejects messages that arrive too fast.",
         example: ["gateways.yaml: production: { rate: unlimited }"],
         fix: "write the rate that your account allows, for example `rate: 10/s`",
     }

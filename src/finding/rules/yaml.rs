@@ -18,7 +18,7 @@ rules! {
         cause: "A value is in typographic quotes. YAML does not treat them as quotes, so recipients would see \
                 them.",
         example: ["message: “Hi, there”"],
-        fix: "use `\"` at both ends; to keep “ and ”, put the whole text in `\"` as well",
+        fix: "use `\"` at both ends; to keep “ and ” in the message, enclose the whole text in `\"`",
     }
     error YAML_SYNTAX = "yaml-syntax" {
         cause: "A line is not valid YAML. The file cannot be read.",
@@ -50,7 +50,7 @@ rules! {
     error YAML_KEY = "yaml-key" {
         cause: "A key is not a plain name.",
         example: ["delivery: { [rate]: 10/s }"],
-        fix: "write `key: value`; put text that contains `:` or braces in quotes",
+        fix: "write `key: value`; if text contains `:` or braces, put it in quotes",
     }
     error YAML_ALIAS = "yaml-alias" {
         cause: "A YAML alias contains itself. The value would never end.",

@@ -258,7 +258,7 @@ fn outcome(envelope: &Envelope, result: &Result<'_>) -> Outcome {
         Success::False => Outcome::Rejected {
             error: result.error.clone().unwrap_or_else(|| "rejected without an error message".to_owned()),
         },
-        Success::Unclear => doubt("`success` in an item in the response is neither true nor false"),
+        Success::Unclear => doubt("an item in the response has a `success` that is neither true nor false"),
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) async fn damaged_records(reader: &mut Connection, with_rules: bool) -
     }
     let stray = "SELECT token FROM approval_uses WHERE token NOT IN (SELECT token FROM approvals)";
     if !all(reader, stray).await?.is_empty() {
-        let what = "the use of an unknown approval".to_owned();
+        let what = "the usage record of a missing approval".to_owned();
         let error = LedgerError::Damaged { what: what.clone() };
         note::<()>(&mut damaged, Err(error.into()), what, RecordKind::Approval)?;
     }

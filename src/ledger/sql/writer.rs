@@ -98,7 +98,7 @@ impl Adapter {
         // A disk that hangs is a failure too: what was asked may still be done, but nobody builds on it.
         tokio::time::timeout(LONGEST_WRITE, written).await.unwrap_or_else(|_| {
             let (path, reason) =
-                (self.place.to_string(), format!("nothing was written for {} s", LONGEST_WRITE.as_secs()));
+                (self.place.to_string(), format!("a write did not finish within {} s", LONGEST_WRITE.as_secs()));
             Err(match dialect::SHARED {
                 true => LedgerError::Unreachable { path, reason },
                 false => LedgerError::Storage { path, reason },

@@ -31,7 +31,7 @@ impl SqliteLedger {
         let mark = match held {
             Ok(false) => opening::current_mark(&mut pen.connection).await.map_err(|error| storage(&self.path, &error)),
             Ok(true) => {
-                let who = "another process is using the ledger to send or serve".to_owned();
+                let who = "another process, such as a run or `campaign serve`, is using the ledger".to_owned();
                 Err(LedgerError::Busy { path: self.path.display().to_string(), who })
             }
             Err(error) => Err(error),

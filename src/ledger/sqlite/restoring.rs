@@ -36,7 +36,7 @@ impl SqliteLedger {
         let ready = ReadyBackup::of(backup, state).await?;
         let failed = |error: io::Error| ready.not(&error);
         if lock::any_held(path).map_err(failed)? {
-            let who = "another process is using the ledger to send or serve".to_owned();
+            let who = "another process, such as a run or `campaign serve`, is using the ledger".to_owned();
             return Err(LedgerError::Busy { path: path.display().to_string(), who });
         }
         let ledger = ready.ledger(clock).await?;

@@ -211,7 +211,7 @@ impl CampaignPath {
     pub fn refuses_writing(&self) -> Option<&'static str> {
         let Reach::Within(folder) = &self.reach else { return None };
         if self.leads_out() {
-            return Some("outside the campaigns folder, where writing is not allowed");
+            return Some("outside the campaigns folder");
         }
         let is_link = self.below(folder).is_ok_and(|below| walk::is_link(folder, below));
         is_link.then_some("a symbolic link")
@@ -302,7 +302,7 @@ pub(super) fn parent(folder: &Path) -> PathBuf {
 fn outside(name: &str) -> Finding {
     let message = format!("`{name}` is outside the campaigns folder");
     Finding::new(&rules::PATH_OUTSIDE, message).help(
-        "move the file into that folder and use its new name, or have a person run the campaign from the command line",
+        "move the file into that folder and use its new path, or have a person run the campaign from the command line",
     )
 }
 

@@ -109,7 +109,7 @@ static RECIPIENTS: &[Key] = &[
         .doc("Names for templates, each with the header of its column. Other columns keep their header as the name. \
             `phone` accepts a list of headers."),
     Key::new("region", Shape::Line, "UA")
-        .doc("The ISO 3166 code of the country of national numbers. Without it, only international numbers are valid."),
+        .doc("The ISO 3166 code of the country that national numbers belong to. Without it, only international numbers are valid."),
     Key::new("where", Shape::Line, "plan == \"gold\"")
         .doc("Which rows of the list to use: an expression that can use columns and `vars`. Other rows are skipped as \
             `filtered`."),
@@ -149,13 +149,13 @@ static RECIPIENTS: &[Key] = &[
             of a file. The program does not run in a shell.")
         .choice(),
     Key::new("sql", Shape::Template, "select phone, name from people where since < :today")
-        .doc("A query that is executed when a run starts and returns the list, instead of a file. `from` specifies the \
+        .doc("Reads the list with this query when a run starts, instead of from a file. `from` specifies the \
             database, and `:today` is the date.")
         .choice(),
     Key::new("from", Shape::Secret, "{ env: CRM_URL }")
         .doc("Where to find the database URL for `sql`: `postgres://`, `mysql://` or `sqlite://`."),
     Key::new("timeout", Shape::Seconds { least: 1, most: 86_400 }, "60s")
-        .doc("How long `url`, `command` or `sql` may take to return the whole list.")
+        .doc("How long to wait for `url`, `command` or `sql` to return the whole list.")
         .default("10m"),
     Key::new("state", Shape::Words(&State::WORDS), "[failed, rejected]")
         .doc("Which recipients of `run` to use, by message status. `undelivered` stands for every message that was \
@@ -178,22 +178,22 @@ static DELIVERY: &[Key] = &[
         .doc("The number of messages in one request.")
         .default("50"),
     Key::new("in_flight", Shape::Integer { least: 1, most: 64 }, "2")
-        .doc("The number of requests that may be in flight at the same time.")
+        .doc("The maximum number of requests in flight at the same time.")
         .default("2"),
     Key::new("timeout", Shape::Seconds { least: 1, most: 600 }, "30s")
         .doc("How long to wait for a response.")
         .default("30s"),
     Key::new("on_in_doubt", Shape::OneOf(&["hold", "assume_sent", "resend_if_not_found"]), "hold")
-        .doc("What to do with a message in doubt, that is, if it is unknown whether it was sent.")
+        .doc("What to do with a message in doubt, that is, one that might or might not have been sent.")
         .default("hold"),
     Key::new("stop_after", Shape::Map(STOP_AFTER), "{ rejected: 20% }").doc("What stops a run early."),
     Key::new("window", Shape::Or { alone: &HOURS, keys: WINDOW }, "09:00-20:00")
-        .doc("When messages may be sent: hours of the day, or a map with `days`, `except` and `zone`. Outside \
+        .doc("When messages can be sent: hours of the day, or a map with `days`, `except` and `zone`. Outside \
             these hours, messages wait."),
     Key::new("until", Shape::Line, "2026-12-07 20:00")
         .doc("When sending ends: a local time, or a duration such as `12h` after the start. The remaining recipients are skipped."),
     Key::new("per_day", Shape::Counts, "2000").doc(
-        "The maximum number of messages of an edition per day of `timezone`. In a list, the first number is for the first day of sending, and so on.",
+        "The maximum number of messages of an edition per day, in the time zone `timezone`. In a list, the first number is for the first day of sending, and so on.",
     ),
     Key::new("cap", Shape::Cap, "2/7d").doc(
         "The maximum number of messages to one number from all campaigns in a period. Recipients at the limit are skipped.",
@@ -201,14 +201,14 @@ static DELIVERY: &[Key] = &[
 ];
 
 pub(super) static HOURS: Key = Key::new("hours", Shape::Line, "09:00-20:00")
-    .doc("The hours of the day. An end before the start means the next morning.");
+    .doc("The hours of the day. If the end is before the start, it means the next morning.");
 
 static DATE: Key = Key::new("date", Shape::Line, "2026-12-25").doc("A date.");
 
 /// The keys of `window` where it is a map.
 pub(crate) static WINDOW: &[Key] = &[
     Key::new("hours", Shape::Line, "09:00-20:00")
-        .doc("The hours of the day. An end before the start means the next morning.")
+        .doc("The hours of the day. If the end is before the start, it means the next morning.")
         .required(),
     Key::new("days", Shape::Line, "mon-fri")
         .doc("The days of the week, such as `mon-fri` or `mon, wed`. Defaults to every day."),
@@ -233,7 +233,7 @@ static LIMITS: &[Key] = &[
 static SCHEDULE: &[Key] = &[
     Key::new("at", Shape::Line, "2026-12-01 10:00").doc("The date and time at which the campaign runs once."),
     Key::new("every", Shape::Line, "Mon 10:00").doc(
-        "When the campaign runs repeatedly, in words: `Mon 10:00`, `Mon, Thu 10:00`, `day 9:30`, `weekdays \
+        "When the campaign runs repeatedly: `Mon 10:00`, `Mon, Thu 10:00`, `day 9:30`, `weekdays \
          18:00`, `1st 10:00`, `last day 18:00`.",
     ),
     Key::new("cron", Shape::Line, "0 10 * * MON")

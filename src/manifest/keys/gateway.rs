@@ -20,7 +20,7 @@ pub(crate) static PROFILE: &[Key] = &[
     Key::new("limits", Shape::Map(LIMITS), "{ recipients: 50000 }")
         .doc("Limits that a run can exceed only if the operator explicitly allows it."),
     Key::new("trust_status", Shape::List { of: &HTTP_STATUS, least: 0, most: 200 }, "[429, 503]").doc(
-        "HTTP statuses that mean \"not executed\", as confirmed by the provider. The messages of such a \
+        "HTTP statuses that mean \"not processed\", as confirmed by the provider. The messages of such a \
             request are retried. After any other error status, messages are in doubt and are not retried.",
     ),
     Key::new("fatal_errors", Shape::List { of: &ERROR_TEXT, least: 0, most: 100 }, "[Not enough money]")
@@ -68,7 +68,7 @@ static POLICY: &[Key] = &[
     Key::new("cap", Shape::Cap, "3/7d")
         .doc("The maximum number of messages to one number from all campaigns in a period."),
     Key::new("window", Shape::Or { alone: &HOURS, keys: WINDOW }, "09:00-20:00")
-        .doc("When messages may be sent. A campaign's own window can only narrow these hours."),
+        .doc("When messages can be sent. A campaign's own window can only narrow these hours."),
     Key::new("suppress", Shape::List { of: &SUPPRESS, least: 0, most: 100 }, "[stop.csv]")
         .doc("Suppression lists for every campaign that uses this profile, relative to this file."),
     Key::new("notify", Shape::Map(NOTIFY), "{ url: { env: SLACK_URL }, preset: slack }").doc(

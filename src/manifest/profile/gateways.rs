@@ -70,7 +70,7 @@ impl Gateways {
             (None, None) => {
                 let looked: Vec<String> = self.looked.iter().map(|path| path.display().to_string()).collect();
                 let looked = list_all(looked.iter().map(String::as_str));
-                format!("no gateways file was found at {looked}")
+                format!("add a profile with `gateway add NAME`; no gateways file exists at {looked}")
             }
         };
         let unknown = Finding::new(&rules::UNKNOWN_GATEWAY, format!("there is no gateway `{name}`")).help(help);

@@ -405,7 +405,7 @@ local:
         let search = GatewaySearch { campaign: Some(folder.path().join("c/a.yaml")), ..GatewaySearch::default() };
         let none = load_gateways(&search).value.unwrap();
         let help = none.profile("production").unwrap_err()[0].help.clone().unwrap();
-        assert!(help.contains("c/gateways.yaml") && help.contains("no gateways file was found"), "{help}");
+        assert!(help.contains("c/gateways.yaml") && help.contains("no gateways file exists"), "{help}");
     }
 
     #[test]

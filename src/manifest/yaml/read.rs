@@ -197,7 +197,7 @@ impl<'s> Reader<'s, '_> {
                 let finding = Finding::new(&rules::YAML_KEY, "the name before `:` is missing or not valid");
                 self.report.at(
                     &key.span,
-                    finding.help("write `key: value`; put a value that contains `:` or braces in quotes"),
+                    finding.help("write `key: value`; if a value contains `:` or braces, put it in quotes"),
                 );
             }
         }
@@ -219,7 +219,7 @@ impl<'s> Reader<'s, '_> {
         }
         self.repeated += node.bytes();
         if self.repeated > REPEATED {
-            let finding = Finding::new(&rules::FILE_TOO_COMPLEX, "the aliases of the file expand to more than 1 MiB");
+            let finding = Finding::new(&rules::FILE_TOO_COMPLEX, "the aliases in the file expand to more than 1 MiB");
             return Err(self.fatal(&span, finding.help("replace aliases with their values")));
         }
         self.spend(node.size(), depth, &span)?;

@@ -90,7 +90,7 @@ pub enum DecisionRefusal {
 fn duplicates(rows: u64, said: Option<u64>) -> String {
     let told = plural(rows, "row");
     match said {
-        None => format!("the recipients of {told} might get the message twice; no decision was recorded"),
+        None => format!("{} might get the message twice; no decision was recorded", plural(rows, "recipient")),
         Some(other) => {
             format!(
                 "the decision affects {told}, but you accepted duplicates for {}; no decision was recorded",

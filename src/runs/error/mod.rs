@@ -170,7 +170,10 @@ pub enum Error {
         run: String,
     },
     /// Lookups and code calls are stopped by the process that waits for them.
-    #[error("{run} contains separate messages, lookups or calls; only the process that started one can stop it")]
+    #[error(
+        "{run} contains single messages, lookups or verification calls, which only the process that started them can \
+         stop"
+    )]
     SinglesOnTheirWay {
         /// The run that they are in.
         run: String,

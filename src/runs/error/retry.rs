@@ -66,9 +66,11 @@ fn nothing(run: &str, failed: u64, error: Option<&str>, left_out: RetryLeftOut) 
     let RetryLeftOut { delivered, under_way, unconfirmed: _, guarded } = left_out;
     let mut message = format!("{run} has no rows to retry{which}");
     if guarded > 0 {
-        let rows = plural(guarded, "row");
-        message +=
-            &format!("; the recipients of {rows} opted out, got the message in another run or were skipped before");
+        message += &format!(
+            "; {} opted out, already got the message in another run, or {} skipped earlier",
+            plural(guarded, "recipient"),
+            crate::domain::one_or(guarded, "was", "were")
+        );
     }
     for (rows, what) in [(delivered, "delivered"), (under_way, "still being delivered")] {
         if rows > 0 {

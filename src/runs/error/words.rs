@@ -40,7 +40,7 @@ pub(super) fn names(names: &[String]) -> String {
 
 /// A campaign that another process has. Lookups and code calls are not campaigns.
 pub(super) fn busy(campaign: &str, gateway: &str, since: Option<Timestamp>) -> String {
-    let since = since.map(|since| format!(" (since {})", local_minute(since))).unwrap_or_default();
+    let since = since.map(|since| format!(" (started {})", local_minute(since))).unwrap_or_default();
     match SingleKind::named(campaign) {
         Some(_) => format!("another process is working on `{campaign}`{since}"),
         None => format!("another process is sending `{campaign}` through `{gateway}`{since}"),
@@ -81,8 +81,8 @@ impl fmt::Display for RunPhase {
             Self::Preparing => f.write_str("interrupted; nothing was sent"),
             Self::Sending(messages) => write!(
                 f,
-                "interrupted twice while {} {} being sent; messages in flight are now in doubt and are not sent again \
-                 automatically; the results were not written",
+                "interrupted twice while {} {} being sent; messages in flight are now in doubt and will not be sent \
+                 again automatically; the results were not written",
                 plural(*messages, "message"),
                 crate::domain::one_or(*messages, "was", "were")
             ),

@@ -86,7 +86,8 @@ impl PlannedCampaign {
         let words = |key: &String| format!("the {} `{key}`", ResourceKind::of(key).word());
         if self.options.is_of_earlier_version() {
             let unknown = |key: &&String| now.as_earlier_version().is_none() && !is_covered(key);
-            let not_recorded = |key| format!("{} (not recorded by the version that made the plan)", words(key));
+            let not_recorded =
+                |key| format!("{} (which an earlier version of campaign did not record in the plan)", words(key));
             return now_used.keys().filter(unknown).map(not_recorded).collect();
         }
         let mut keys: Vec<&String> = then.keys().chain(now_used.keys()).collect();

@@ -293,7 +293,7 @@ async fn plan_of_an_earlier_version_that_lacks_a_program_is_refused() {
         Error::Plan(PlanRefusal::Changed { what, .. }) => what,
         other => panic!("{other:?}"),
     };
-    let named = ["the program `notify.command` (not recorded by the version that made the plan)"];
+    let named = ["the program `notify.command` (which an earlier version of campaign did not record in the plan)"];
     assert_eq!(refused(office.approve(&digest).await.unwrap_err()), named);
     let sent = office.send(Request { plan: Some(digest), ..Request::default() }).await;
     assert_eq!(refused(sent.unwrap_err()), named);

@@ -37,8 +37,8 @@ pub(super) const ROWS: &[Assumption] = rows! {
     "faults": "which faults occur"
         => "none"
         because "faults that nobody requested are confusing" changed by "faults";
-    "faults-at-the-door": "which client's connection is refused or closed"
-        => "that of the next client that connects after the previous request; `closed` affects only one connection; \
+    "faults-at-the-door": "which connection is refused or closed"
+        => "the next one that a client opens after the previous request; `closed` affects only one connection; \
             keep-alive connections are closed"
         because "the sandbox does not know the request before the connection exists" changed by "faults";
     // Statuses.

@@ -8,7 +8,7 @@ pub(super) const ROWS: &[Assumption] = rows! {
         => "HTTP 200, a top-level `success` of false, and the sandbox's own error message"
         because "the contract says 200 in every case, including failure";
     "order-of-checks": "which error is returned if several apply"
-        => "Content-Type, size, JSON, key, `data`, types, in this order; nothing is executed unless all are valid"
+        => "Content-Type, size, JSON, key, `data`, types, in this order; no operation is processed unless all are valid"
         because "each step depends on the previous one";
     "unknown-type": "a `type` that is missing or unknown (contract 2.1)"
         => "`Invalid message type` for the whole request, as for `whatsapp`"
@@ -23,7 +23,7 @@ pub(super) const ROWS: &[Assumption] = rows! {
         => "as many as fit in the body"
         because "the contract shows no limit";
     "operations-rate": "how many operations an account can send per period"
-        => "any number; if the scenario sets a limit, a request above it is not executed and gets HTTP 429 with \
+        => "any number; if the scenario sets a limit, a request above it is not processed and gets HTTP 429 with \
             `Retry-After`"
         because "the contract shows no limit" changed by "limits";
     "no-endpoint": "a path that is not an endpoint, with any number of leading slashes"
@@ -39,7 +39,7 @@ pub(super) const ROWS: &[Assumption] = rows! {
         => "one, which uses the sandbox's key; each account has its own messages, balance, names and templates"
         because "the contract describes only one key at a time" changed by "accounts[].key";
     // Identifiers.
-    "ids-repeat": "whether an `id` may be used twice"
+    "ids-repeat": "whether an `id` can be used twice"
         => "yes; both messages are accepted, and `status` for that `id` reports the later one; lookups and \
             verification calls do not replace a message's `id`"
         because "a message that is sent twice must be visible, and clients reuse identifiers";

@@ -139,7 +139,7 @@ pub(super) static FAULT: &[Key] = &[
     Key::new("http", Shape::Integer { least: 300, most: 599 }, "502")
         .doc("Responds with an HTML page and this HTTP status."),
     Key::new("retry_after", TIME, "5s").doc("The header `Retry-After` of the page."),
-    Key::new("executed", Shape::Bool, "true").doc("Whether the request is executed nevertheless.").default("false"),
+    Key::new("executed", Shape::Bool, "true").doc("Whether the request is still processed.").default("false"),
     Key::new("webhook", Shape::OneOf(&["twice", "late", "reordered", "lost"]), "lost")
         .doc("What is wrong with the message's webhooks."),
     Key::new("by", TIME, "10m").doc("The delay of a late webhook.").default("10m"),

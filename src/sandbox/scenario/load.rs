@@ -157,7 +157,7 @@ fn against_notify(address: &str) -> Option<Finding> {
         }
         Some(host) if is_loopback(host) => None,
         Some(host) => {
-            let finding = Finding::new(&rules::NOTIFY_ELSEWHERE, format!("`{host}` is not this machine"));
+            let finding = Finding::new(&rules::NOTIFY_ELSEWHERE, format!("`{host}` is not on this machine"));
             Some(finding.help("use `campaign sandbox --any-hook` to send webhooks to other machines"))
         }
     }

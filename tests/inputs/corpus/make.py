@@ -240,7 +240,7 @@ def workbooks():
         sheet.row_dimensions[5].hidden = True
 
     rows = [["phone"], ["380501234567"], ["380501234568"], ["380501234569"], ["380501234570"]]
-    sound("hidden-rows.xlsx", book(rows, hidden_rows), "rows that a filter hides", ["phone"], numbered(rows[1:]), one, warnings=["2 rows are hidden in the sheet `Sheet1`, but still included as recipients: 3, 5"])
+    sound("hidden-rows.xlsx", book(rows, hidden_rows), "rows that a filter hides", ["phone"], numbered(rows[1:]), one, warnings=["2 rows are hidden in the sheet `Sheet1`, but still included in the list of recipients: 3, 5"])
 
     def gaps(made, sheet):
         sheet["A4"] = "phone"
@@ -311,7 +311,7 @@ def workbooks():
     rows += "<table:table-row table:visibility='filter'><table:table-cell office:value-type='string'><office:annotation><text:p>not this</text:p></office:annotation><text:p>380671234567</text:p></table:table-cell><table:table-cell/><table:table-cell calcext:value-type='error'><text:p>#N/A</text:p></table:table-cell></table:table-row>"
     rows += "<table:table-row table:number-rows-repeated='1048570'><table:table-cell table:number-columns-repeated='1024'/></table:table-row>"
     hidden = "<table:table table:name='Secret' table:style-name='ta2'><table:table-row><table:table-cell><text:p>x</text:p></table:table-cell></table:table-row></table:table>"
-    sound("shown-texts.ods", ods(hidden + f"<table:table table:name='Sheet1' table:style-name='ta1'>{rows}</table:table>"), "cells as they are shown, a hidden sheet before", ["phone", "share", "note"], [(4, ["380501234567", "15%", "a  & b\nc"]), (5, ["380671234567", "", "#N/A"])], "sheet `Sheet1`, one of 2", warnings=["1 row is hidden in the sheet `Sheet1`, but still included as recipients: 5", "1 cell in the sheet `Sheet1` has an error such as `#N/A` instead of a value: row 5"])
+    sound("shown-texts.ods", ods(hidden + f"<table:table table:name='Sheet1' table:style-name='ta1'>{rows}</table:table>"), "cells as they are shown, a hidden sheet before", ["phone", "share", "note"], [(4, ["380501234567", "15%", "a  & b\nc"]), (5, ["380671234567", "", "#N/A"])], "sheet `Sheet1`, one of 2", warnings=["1 row is hidden in the sheet `Sheet1`, but still included in the list of recipients: 5", "1 cell in the sheet `Sheet1` has an error such as `#N/A` instead of a value: row 5"])
     repeated = "<table:table-row><table:table-cell><text:p>phone</text:p></table:table-cell><table:table-cell><text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row><table:table-row><table:table-cell><text:p>380501234567</text:p></table:table-cell><table:table-cell table:number-columns-repeated='2'><text:p>x</text:p></table:table-cell></table:table-row>"
     sound("repeated-cells.ods", ods(f"<table:table table:name='Sheet1'>{repeated}</table:table>"), "equal cells are written once", ["phone", "a", "b"], [(2, ["380501234567", "x", "x"])], one)
 

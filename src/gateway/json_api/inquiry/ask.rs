@@ -135,7 +135,7 @@ fn read_body(
     match items {
         Some(items) if items.len() == count => Ok(items.into_iter().map(|item| read_item(item, words)).collect()),
         Some(_) => Err(InquiryFailure::unclear("the number of results differs from the number of queries")),
-        None => Err(InquiryFailure::unclear("the response has no list of items")),
+        None => Err(InquiryFailure::unclear("the response contains no list of items")),
     }
 }
 
@@ -147,7 +147,7 @@ fn read_item(item: &RawValue, words: &Words<'_>) -> Result<Payload, InquiryFailu
         Success::True => Ok(present(item.data).map(ToOwned::to_owned)),
         Success::False => Err(refused(&words.text(item.error).unwrap_or_else(|| "no reason given".to_owned()))),
         Success::Unclear => {
-            Err(InquiryFailure::unclear("`success` in an item in the response is neither true nor false"))
+            Err(InquiryFailure::unclear("an item in the response has a `success` that is neither true nor false"))
         }
     }
 }

@@ -112,7 +112,7 @@ impl Inquiry for AskStatus {
     fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<MessageRecord, &'static str> {
         let record: Record<'_> = record(payload)?;
         if !self.fits(&record, words) {
-            return Err("is about another message");
+            return Err("is for a different message");
         }
         let status = words.text(record.status).ok_or("has no status")?;
         Ok(MessageRecord {

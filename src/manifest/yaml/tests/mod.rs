@@ -50,5 +50,5 @@ fn aliases_that_repeat_a_long_value_are_refused() {
     assert!(understood(&file(3)).0.is_some());
     let (_, findings) = understood(&file(4));
     assert_eq!(findings.len(), 1);
-    assert!(findings[0].message.contains("aliases of the file expand to more than 1 MiB"), "{}", findings[0].message);
+    assert!(findings[0].message.contains("aliases in the file expand to more than 1 MiB"), "{}", findings[0].message);
 }
