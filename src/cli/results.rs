@@ -56,8 +56,10 @@ pub(super) async fn results(context: &Context, args: ResultsArgs) -> Result<u8, 
         approved_json(&mut object, &approvals);
         context.output.object(&object);
     } else {
+        // The rows of people come from all runs of the edition.
+        let shown = if args.people { run.campaign.clone() } else { run.name() };
         let mut text = Text::new();
-        text.push(Line::success([plain(format!("results of {}: ", run.name())), copied(path)]).whole());
+        text.push(Line::success([plain(format!("results of {shown}: ")), copied(path)]).whole());
         for approval in &approvals {
             text.line(2, [plain(format!("approved by {} on {}", approval.by, minute(approval.at)))]);
         }

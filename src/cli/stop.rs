@@ -53,7 +53,7 @@ async fn agree(context: &Context, run: &Run, cancellation: &Cancellation) -> Res
         question = question.note(still_active(&run.campaign)).command("To remove it", removal(context, &run.campaign));
     }
     let question = question.command("To pause the run instead", context.output.command(format!("stop {name}")));
-    confirm(&context.output, question, &format!("cancelling {rows} in {name}"), "Nothing was changed.").await
+    confirm(&context.output, question, &format!("cancelling {rows} in {name}"), "The run is unchanged.").await
 }
 
 /// Tells that a run was asked to stop, or that no process sends it.

@@ -117,7 +117,7 @@ fn run_to_be_stopped_is_shown_and_yes_has_to_be_typed() {
         let asked = Terminal::start(stop());
         asked.shows("Stop sale@1 for good and cancel 7 rows?").shows("through local · 10 rows: ").shows("7 planned");
         asked.shows("campaign stop sale@1").shows("Type yes to cancel 7 rows, or press Enter").types(typed);
-        asked.shows("Cancelled. Nothing was changed.");
+        asked.shows("Cancelled. The run is unchanged.");
         asked.finish().exits(2);
     }
     let refused = sale.campaign(&["stop", "sale", "--for-good"]).exits(2);

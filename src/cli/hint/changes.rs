@@ -36,7 +36,10 @@ pub(super) fn retry_hint(changes: &InputChanges, campaign: &Path, gateway: &str,
     let accept = accept(campaign, Some(gateway), options);
     let send = format!("to send with the changes to recipients who have not got a message yet: `{accept}`");
     match changes {
-        InputChanges::List { .. } => format!("{send}; to retry with the old list, restore it"),
+        InputChanges::List { .. } => format!(
+            "{send}; to retry with the old list, restore it; to send again only to recipients whose message failed, use \
+             `recipients: {{ run: …, state: failed }}` in another campaign"
+        ),
         InputChanges::Campaign(_) => format!("{send}; to retry without the changes, undo them"),
         InputChanges::Copies { .. } => send,
     }
