@@ -66,7 +66,7 @@ fn unknown_commands_are_answered_with_the_one_that_exists() {
         refused.says(&format!("did you mean {meant}?"));
     }
     let told = folder.campaign(&["send", "sale.yaml", "--json"]).exits(2).json();
-    assert!(told["error"].as_str().is_some_and(|error| error.contains("did you mean `campaign run`?")), "{told}");
+    assert!(told["help"].as_str().is_some_and(|help| help.contains("did you mean `campaign run`?")), "{told}");
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn a_confirmed_message_waits_for_the_operator_who_sees_all_of_it_and_goes_out_on
     asked.finish().exits(2);
     waits(&connector, "send_sms", &sms());
     assert!(gateway.sends().is_empty());
-    approve(&connector, &digest, &["through local", "380501234567", "OlenaCo", TEXT]);
+    approve(&connector, &digest, &["An assistant wants to use local", "380501234567", "OlenaCo", TEXT]);
     connector.folder.campaign(&["approve", &digest]).exits(2).says("is already approved");
     // What the yes was not for waits still.
     let mut other = sms();

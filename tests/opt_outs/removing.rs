@@ -133,7 +133,7 @@ fn number_that_is_listed_for_every_campaign_stays_held_back() {
     let number = format!("+{}", phone(2));
     opt_out(&sale, 2, &["--reason", "asked by phone"]);
     let remove = &["suppress", "remove", &number, "--campaign", "sale", "--yes"][..];
-    let still = "The number is still on the list for every campaign";
+    let still = "The number is still opted out of all campaigns";
     let told = sale.campaign(remove).exits(0).says(still).says("asked by phone");
     told.says("has no separate opt-out from campaign sale; nothing was changed");
     sale.campaign(&["suppress", "add", &number, "--campaign", "sale"]).exits(0);

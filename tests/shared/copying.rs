@@ -94,7 +94,7 @@ fn a_ledger_is_not_moved_while_somebody_sends_with_it() {
     let (sale, ledger) = (campaign().to(10).through(&gateway).write(), cluster.database());
     let run = start_in_the_file(&sale, &["run", "sale.yaml"], &[]);
     until("the second envelope is on its way", || gateway.requests().len() == 2);
-    in_the_file(&sale, &["ledger", "copy", "--to", &ledger]).exits(74).says("another process is using the ledger");
+    in_the_file(&sale, &["ledger", "copy", "--to", &ledger]).exits(74).says("is using the ledger");
     gateway.release();
     run.finish().exits(0);
     assert_eq!(cluster.say(&ledger, "SELECT to_regnamespace('campaign') IS NULL"), "t");

@@ -87,7 +87,7 @@ fn a_run_that_is_being_sent_ends_for_good_after_what_is_in_flight() {
     until("some messages were sent", || sandbox.messages().len() > 10);
     sale.campaign(&["run", "sale.yaml"])
         .exits(6)
-        .says("since 20")
+        .says("started 20")
         .says("campaign status sale")
         .says("campaign stop sale");
     sale.campaign(&["stop", "sale@1", "--for-good", "--yes"])

@@ -32,7 +32,7 @@ fn who_is_left_when_the_time_is_over_is_skipped_and_the_run_ends() {
     assert_eq!(told["counts"], json!({ "accepted": accepted, "skipped": expired }));
     let status = sale.campaign(&["status", "sale", "--json"]).exits(3).json();
     assert_eq!(status["counts"], told["counts"]);
-    sale.campaign(&["status", "sale"]).exits(3).says("`delivery.until` passed");
+    sale.campaign(&["status", "sale"]).exits(3).says("`delivery.until` has passed");
 }
 
 #[test]

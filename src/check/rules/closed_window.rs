@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule::error(
             "delivery: { window: 20:00-22:00 }",
             "gateways.yaml: production: { policy: { window: 09:00-18:00 } }",
         ],
-        fix: "correct `delivery.window`; if you widen it, messages are also sent in hours that are excluded now",
+        fix: "correct `delivery.window`; a wider window also sends in hours that are excluded now",
     },
 );
 

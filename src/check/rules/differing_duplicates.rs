@@ -10,7 +10,7 @@ use crate::manifest::Campaign;
 pub(super) static RULE: Rule = Rule::warning(
     "differing-duplicates",
     RuleText {
-        cause: "A skipped duplicate has a different message. If a number is in several rows, only the first of these rows gets a message.",
+        cause: "A skipped duplicate has a different message. Only the first row with each number gets one.",
         example: &[
             "message: \"Lesson for {{ first_name }}\"",
             "list.csv: phone,first_name",
