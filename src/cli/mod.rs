@@ -132,8 +132,8 @@ fn to_end(context: &Context, command: Command) -> Result<u8, Failure> {
     // A survey that was interrupted may still be reading; nobody waits for it.
     runtime.shutdown_background();
     ended.unwrap_or_else(|_| {
-        let message = "an internal error ended the command, which is a bug; everything that was sent is in the ledger; to \
-                       continue, run the same command again";
+        let message = "the command stopped because of an internal error, which is a bug in campaign; everything that was \
+                       sent is in the ledger; to continue, run the same command again";
         Err(Failure::new(exit::BUG, message))
     })
 }

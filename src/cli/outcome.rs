@@ -104,8 +104,8 @@ fn words(effect: &Effect, purchases: &Purchases, has_amounts: bool) -> Text {
 /// The verdict about the recipients of a message.
 fn judged(name: &str, arm: &Arm, holdout: &Arm) -> Line {
     let (meaning, what) = match Verdict::of(arm.bought, holdout.bought) {
-        Verdict::More => (Meaning::Good, "more recipients bought something than in the holdout group"),
-        Verdict::Fewer => (Meaning::Bad, "fewer recipients bought something than in the holdout group"),
+        Verdict::More => (Meaning::Good, "a higher share of recipients made a purchase than in the holdout group"),
+        Verdict::Fewer => (Meaning::Bad, "a lower share of recipients made a purchase than in the holdout group"),
         Verdict::Unproven => {
             (Meaning::Caution, "not enough data: the difference from the holdout group might be due to chance")
         }

@@ -114,7 +114,7 @@ fn key((run, last): (&Run, Row), selected: &SelectionArgs, brief: &Brief) -> Res
 fn no_recipient(run: &Run, key: RecipientKey) -> Failure {
     Failure::wrong(match key {
         RecipientKey::Row(row) if run.shared => format!("{} has no row {row}", run.name()),
-        RecipientKey::Row(row) => format!("row {row} of the list of {} is blank", run.name()),
+        RecipientKey::Row(row) => format!("row {row} in the list for {} is blank", run.name()),
         RecipientKey::Number(_) if run.shared => format!("{} has no message to that number", run.name()),
         RecipientKey::Number(_) => format!("that number is not in the list of {}", run.name()),
     })

@@ -65,9 +65,9 @@ fn of_user(campaign: &Campaign) -> Vec<ProtectedPath> {
     let mut kept = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
     let named = |file: &CampaignPath, what| ProtectedPath { path: file.path().to_owned(), what };
     kept.extend(campaign.recipients.file().map(|list| named(list, "the recipient list")));
-    kept.extend(campaign.data.iter().map(|table| named(&table.file, "a data table of the campaign")));
+    kept.extend(campaign.data.iter().map(|table| named(&table.file, "one of the campaign's data tables")));
     kept.extend(campaign.suppress.iter().map(|list| named(&list.file, "a suppression list")));
     let texts = campaign.places.text_files();
-    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "a template of the campaign" }));
+    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "one of the campaign's templates" }));
     kept
 }

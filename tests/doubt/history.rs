@@ -118,5 +118,5 @@ fn rows_that_never_left_say_why() {
     assert_eq!((&planned["row"], &planned["to"]), (&json!(7), &json!(phone(7).to_string())));
     let first = sale.campaign(&["show", "sale", "--to", &phone(2).to_string(), "--json"]).exits(0).json();
     assert_eq!((&first["row"], &first["state"]), (&json!(2), &json!("accepted")), "where it was sent to");
-    sale.campaign(&["show", "sale", "--row", "6"]).exits(2).says("row 6 of the list of sale@1 is blank");
+    sale.campaign(&["show", "sale", "--row", "6"]).exits(2).says("row 6 in the list for sale@1 is blank");
 }

@@ -42,7 +42,7 @@ fn results_that_would_replace_a_file_of_the_user_refuse_the_run_before_anything_
         ("link.csv", "the recipient list"),
         ("twin.csv", "the recipient list"),
         ("sale.yaml", "the campaign file"),
-        ("hello.txt", "a template of the campaign"),
+        ("hello.txt", "one of the campaign's templates"),
         ("gateways.yaml", "the gateway profiles file"),
         ("state/ledger.sqlite", "in the state folder"),
         ("./state/new.csv", "in the state folder"),

@@ -109,7 +109,7 @@ fn redirects_end_after_the_fifth() {
     for headers in [true, false] {
         let circle = Web::answering(leading_to("/people.csv"));
         let sale = if headers { at(&circle.address, &gateway) } else { without_headers(&circle.address, &gateway) };
-        run(&sale).exits(2).says("redirects more than 5 times");
+        run(&sale).exits(2).says("redirected more than 5 times");
         assert_eq!(circle.heads().len(), 6);
     }
     assert_eq!(gateway.requests().len(), 0);

@@ -37,5 +37,6 @@ pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
     let meant = typed(example).filter(|character| character != " ");
     let meant = meant.map(|character| format!(" instead of `{character}`"));
     let message = format!("the column `{column}` contains `{example}`{} in {rows}", meant.unwrap_or_default());
-    Finding::new(&RULE, message).help("export the list again without HTML, or replace these characters in the list")
+    Finding::new(&RULE, message)
+        .help("export the list again without HTML encoding, or replace the HTML entities in the list")
 }

@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule::error(
             "variants: { a: { share: 50%, vars: { greting: Hello } }, b: { share: 50% } }",
             "message: \"{{ greeting }}!\"",
         ],
-        fix: "spell the name as in the messages, or remove the constant",
+        fix: "spell the name as it appears in the messages, or remove the constant",
     },
 );
 

@@ -84,7 +84,7 @@ pub(in crate::cli) struct RunArgs {
     /// Rehearse at the rate of a live run
     #[arg(long, help_heading = REHEARSAL)]
     pub(in crate::cli) real_time: bool,
-    /// Rehearse with this scenario of prices, delays and faults
+    /// Rehearse with the prices, delays and faults in this scenario
     #[arg(long, value_name = "FILE", help_heading = REHEARSAL)]
     pub(in crate::cli) scenario: Option<PathBuf>,
 }

@@ -184,7 +184,7 @@ impl Field {
     /// Whether links are shortened; a pipeline has no place for it.
     pub(super) const fn short_link() -> Self {
         Self::new("short_link", FieldKind::Flag)
-            .about("true", "Shortens and tracks links, if your tariff includes this.")
+            .about("true", "Shortens and tracks links, if your pricing plan includes this.")
             .flat(WirePlace::Shared("short_link"))
             .stage(WirePlace::Nowhere(NO_SUCH_FIELD))
     }

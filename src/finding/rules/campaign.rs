@@ -31,7 +31,7 @@ rules! {
               window as a map",
     }
     error UNTIL = "until" {
-        cause: "`until` is not valid or is in the past. No messages are sent after this time.",
+        cause: "`until` is not valid or is in the past. It sets the time after which no messages are sent.",
         example: ["timezone: Europe/Kyiv", "delivery: { until: \"tomorrow evening\" }"],
         fix: "write a future date and time, such as `2031-12-07 20:00`, or a duration from the start of the run, \
               such as `12h`",

@@ -33,8 +33,11 @@ pub(super) async fn fetch(wanted: &ListCommand, hidden: &[String], mut spool: Sp
     let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
     let (copied, complaint) = tokio::join!(copy(stdout, &mut spool), end_of(stderr));
     copied?;
-    let status =
-        group.child.wait().await.map_err(|error| Failed::new(format!("cannot read how `{program}` ended: {error}")))?;
+    let status = group
+        .child
+        .wait()
+        .await
+        .map_err(|error| Failed::new(format!("cannot learn how `{program}` ended: {error}")))?;
     if status.success() {
         return Ok(spool);
     }

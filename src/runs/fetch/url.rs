@@ -51,7 +51,7 @@ async fn follow(wanted: &ListUrl) -> Result<Response, Failed> {
     match target(&url, &answer) {
         None => Ok(answer),
         Some(_) => {
-            Err(Failed::new(format!("the server redirects more than {REDIRECTS} times")).help("check the address"))
+            Err(Failed::new(format!("the server redirected more than {REDIRECTS} times")).help("check the address"))
         }
     }
 }

@@ -22,7 +22,7 @@ pub enum PlanRefusal {
         digest: String,
     },
     /// The plan was kept by another version of this program.
-    #[error("the plan {} was made by another version of campaign", short(.digest))]
+    #[error("the plan {} was made by a different version of the program", short(.digest))]
     OtherVersion {
         /// Its digest.
         digest: String,
