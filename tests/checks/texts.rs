@@ -155,3 +155,19 @@ fn message_of_init_is_warned_about_before_a_live_gateway() {
         .exits(0)
         .says("`shop.example` is an example domain");
 }
+
+#[test]
+fn list_that_only_a_run_fetches_is_no_error() {
+    let folder = Folder::new(false);
+    let sms = "channels: [ { sms: { signature: OlenaCo, message: Hello } } ]";
+    folder.write("sale.yaml", &format!("recipients: {{ url: \"https://list.olena.ua/a.csv\" }}\n{sms}\n"));
+    let checked = folder.campaign(&["check", "sale.yaml"]).exits(0).says("! sale.yaml has no errors so far");
+    assert!(!checked.stdout.contains("cannot be sent"), "{}", checked.told());
+}
+
+#[test]
+fn report_on_lookups_has_no_samples() {
+    let sale = campaign().to(2).channels("  - hlr").write();
+    let checked = sale.campaign(&["check", "sale.yaml"]).exits(0).says("hlr");
+    assert!(!checked.stdout.contains("Samples"), "{}", checked.told());
+}

@@ -111,7 +111,7 @@ fn people_of_an_edition_are_listed_once_whatever_run_they_were_in() {
         "phone,name,city\n380501000009,Ivan,Lviv\n380501000002,Olena,Kyiv\n12,Nobody,\n380501000003,Petro,Odesa\n";
     sale.write("sale.csv", more);
     sale.run(&["--keep-going", "--accept-changes"]).exits(3);
-    let told = sale.campaign(&["results", "sale", "--people"]).exits(0);
+    let told = sale.campaign(&["results", "sale", "--people"]).exits(0).says("results of sale: ");
     told.says("sale.people.csv");
     let people = Results::read(&sale.path("results/sale.people.csv"));
     let cells = |columns: [&str; 5]| -> Vec<[String; 5]> {

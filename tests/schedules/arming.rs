@@ -26,6 +26,7 @@ fn what_is_armed_is_listed_with_its_next_date_until_it_is_paused_or_removed() {
     let file = sale.path("sale.yaml").canonicalize().unwrap();
     assert_eq!(listed(), json!([{ "name": "sale", "file": file, "state": "armed", "next": next }]));
     sale.campaign(&["schedule", "pause", "sale"]).exits(0).says("until it is resumed");
+    sale.campaign(&["schedule", "list"]).exits(0).says("next: campaign schedule resume sale");
     assert_eq!((&listed()[0]["state"], &listed()[0]["next"]), (&json!("paused"), &json!(null)));
     sale.campaign(&["schedule", "resume", "sale", "--json"]).exits(0);
     assert_eq!(listed()[0]["state"], "armed");

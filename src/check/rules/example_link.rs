@@ -53,14 +53,20 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
         _ => "are example domains, so the links do not work",
     };
     let message = format!("{} {what}", list_all(hosts.iter().map(String::as_str)));
-    let problem = problem_at(text, span, &RULE, message, "write the address of your own website");
+    let problem = problem_at(text, span, &RULE, message, RULE.text.fix);
     Some(finding(problem, Some(&campaign.places)))
 }
 
 /// The reserved hosts of links, with the byte at which each starts.
 fn example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')));
-    let placed = words.map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word.trim_end_matches('.')));
+    let is_of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+    let words = text.split_inclusive(move |c| !is_of_host(c));
+    let placed = words.scan(0, move |next, word| {
+        let start = *next;
+        *next += word.len();
+        // Without the separator, and the full stop of a sentence.
+        Some((start, word.trim_end_matches(|c| c == '.' || !is_of_host(c))))
+    });
     placed.filter(|(start, word)| {
         let is_link = text[..*start].ends_with("://") || is_under(word, "example") || word.starts_with("www.");
         is_link && is_reserved(word)
