@@ -1,19 +1,42 @@
-//! Wrong implementations as patches, and the tests that have to fail with them.
+//! Planted mistakes: wrong implementations as patches, and the tests that must fail with them.
 //!
-//! A patch names its mistake and its test in its first lines. That it still fits, and that its test is still there, is
-//! looked at in every `cargo test`; that the test fails with it needs a build for each and is asked for by
-//! `cargo test --test stories mistakes -- --ignored`. Mistakes that a port can make need no patch: they are in
-//! `src/delivery/simulation/mistakes.rs`, and README.md here lists both.
+//! The first lines of a patch name its mistake and its test. A patch has no file names and no line numbers: each hunk is
+//! found by its code, wherever that code is, and whitespace is ignored. So a patch still fits after code has moved.
+//! Every `cargo test` checks that each patch fits and that its test exists. To check that the test fails, the crate must
+//! be built once per patch: `cargo test --test stories mistakes -- --ignored`. A mistake that a port can make needs no
+//! patch: it is a variant in `src/delivery/simulation/mistake.rs`. README.md in this folder lists both kinds.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One patch.
+/// A planted mistake.
 struct Patch {
+    name: String,
+    text: String,
+}
+
+/// A piece of code, and what replaces it.
+#[derive(Default)]
+struct Hunk {
+    before: String,
+    after: String,
+}
+
+/// A file that patches can change.
+struct Source {
     path: PathBuf,
     text: String,
+    squashed: String,
+}
+
+/// The files of the crate that patches can change.
+struct Sources(Vec<Source>);
+
+impl Source {
+    fn new(path: PathBuf, text: String) -> Self {
+        Self { squashed: squash(&text), path, text }
+    }
 }
 
 fn crate_folder() -> &'static Path {
@@ -21,91 +44,176 @@ fn crate_folder() -> &'static Path {
 }
 
 impl Patch {
-    fn all() -> Vec<Self> {
+    fn read_all() -> Vec<Self> {
         let entries = fs::read_dir(crate_folder().join("tests/mistakes")).expect("the folder of the patches");
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "patch")).collect();
         paths.sort();
-        let read = |path: PathBuf| Self { text: fs::read_to_string(&path).expect("a patch"), path };
+        let name = |path: &Path| path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let read = |path: PathBuf| Self { name: name(&path), text: fs::read_to_string(&path).expect("a patch") };
         paths.into_iter().map(read).collect()
     }
 
-    fn name(&self) -> String {
-        self.path.file_stem().expect("a name").to_string_lossy().into_owned()
-    }
-
-    /// The binary of tests, `lib` or `stories`, and the test in it.
+    /// The test binary, `lib` or `stories`, and the test in it that must fail.
     fn test(&self) -> (&str, &str) {
-        let told = self.text.lines().find_map(|line| line.strip_prefix("caught by: "));
-        told.and_then(|told| told.split_once(' ')).unwrap_or_else(|| panic!("{} names no test", self.name()))
+        let line = self.text.lines().find_map(|line| line.strip_prefix("caught by: "));
+        line.and_then(|line| line.split_once(' ')).unwrap_or_else(|| panic!("{} names no test", self.name))
     }
 
-    /// For each file the passages that the patch expects in it.
-    fn expected(&self) -> BTreeMap<&str, Vec<String>> {
-        let mut expected: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        let mut file = "";
+    fn hunks(&self) -> Vec<Hunk> {
+        let mut hunks: Vec<Hunk> = Vec::new();
         for line in self.text.lines() {
-            if let Some(path) = line.strip_prefix("--- a/") {
-                file = path;
-            } else if line.starts_with("@@") {
-                expected.entry(file).or_default().push(String::new());
-            } else if let Some(passage) = expected.get_mut(file).and_then(|passages| passages.last_mut())
-                && let Some(kept) = line.strip_prefix(' ').or_else(|| line.strip_prefix('-'))
-                && !line.starts_with("---")
-            {
-                passage.push_str(kept);
-                passage.push('\n');
+            if line == "@@" {
+                hunks.push(Hunk::default());
+            } else if let Some(hunk) = hunks.last_mut() {
+                let (mark, code) = line.split_at_checked(1).unwrap_or((" ", ""));
+                if mark != "+" {
+                    hunk.before.push_str(code);
+                    hunk.before.push('\n');
+                }
+                if mark != "-" {
+                    hunk.after.push_str(code);
+                    hunk.after.push('\n');
+                }
             }
         }
-        expected
+        hunks
     }
 
-    /// Plants the mistake in a copy of the crate and runs its test; tells what was said where that did not fail, or could not be built.
-    #[expect(clippy::print_stderr, reason = "all of them take long, and `--nocapture` shows how far they are")]
-    fn missed(&self) -> Option<String> {
-        // One folder for all of them, so that what they have in common is built once, and stays for the next time.
+    /// Plants the mistake in a copy of the crate and runs its test. Returns the output if the test did not fail.
+    #[expect(clippy::print_stderr, reason = "the run takes long, and `--nocapture` shows its progress")]
+    fn find_missed(&self) -> Option<String> {
+        // All patches share one folder, so that dependencies are built once and kept.
         let target = crate_folder().join("target/mistakes");
         let tree = target.join("tree");
         copy(crate_folder(), &tree);
-        let mut apply = Command::new("patch");
-        apply.args(["--strip=1", "--quiet", "--input"]).arg(&self.path).current_dir(&tree);
-        assert!(apply.status().expect("`patch` is installed").success(), "{} does not apply", self.name());
+        let mut sources = Sources::read(&tree);
+        for hunk in self.hunks() {
+            sources.apply(&hunk).unwrap_or_else(|problem| panic!("{}: {problem}", self.name));
+        }
+        sources.write();
         let (binary, test) = self.test();
         let kind: &[&str] = if binary == "lib" { &["--lib"] } else { &["--test", "stories"] };
         let mut cargo = Command::new(env!("CARGO"));
         cargo.arg("test").args(kind).args(["--", "--exact", test]).current_dir(&tree);
-        let told = cargo.env("CARGO_TARGET_DIR", &target).output().expect("cargo");
-        let said = String::from_utf8_lossy(&told.stdout);
-        let error = String::from_utf8_lossy(&told.stderr);
-        let caught = said.contains(&format!("test {test} ... FAILED"));
-        eprintln!("{}: {}", self.name(), if caught { "caught" } else { "not caught" });
-        (!caught).then(|| format!("{} is not caught by {test}:\n{said}\n{error}", self.name()))
+        let output = cargo.env("CARGO_TARGET_DIR", &target).output().expect("cargo");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let caught = printed.contains(&format!("test {test} ... FAILED"));
+        eprintln!("{}: {}", self.name, if caught { "caught" } else { "not caught" });
+        (!caught).then(|| format!("{} is not caught by {test}:\n{printed}\n{errors}", self.name))
     }
 }
 
-#[test]
-fn every_mistake_still_fits_the_code_and_its_test_is_there() {
-    let patches = Patch::all();
-    assert!(patches.len() >= 17, "{} patches", patches.len());
-    for patch in patches {
-        let expected = patch.expected();
-        assert!(!expected.is_empty(), "{} changes nothing", patch.name());
-        for (file, passages) in expected {
-            let text = fs::read_to_string(crate_folder().join(file)).expect("a file that the patch changes");
-            for passage in passages {
-                assert!(text.contains(&passage), "{} does not fit {file} any more:\n{passage}", patch.name());
+impl Sources {
+    fn read(root: &Path) -> Self {
+        let mut sources = Self(Vec::new());
+        sources.add_folder(&root.join("src"));
+        sources
+    }
+
+    fn add_folder(&mut self, folder: &Path) {
+        for path in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            if path.is_dir() {
+                self.add_folder(&path);
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                self.0.push(Source::new(path, text));
             }
         }
+    }
+
+    /// The index of the file that contains the code of a hunk, and its place in the squashed text.
+    fn locate(&self, hunk: &Hunk) -> Result<(usize, usize), String> {
+        let wanted = squash(&hunk.before);
+        let places = |(index, source): (usize, &Source)| {
+            source.squashed.match_indices(&wanted).map(|(at, _)| (index, at)).collect::<Vec<_>>()
+        };
+        let found: Vec<_> = self.0.iter().enumerate().flat_map(places).collect();
+        match found[..] {
+            [place] => Ok(place),
+            _ => Err(format!("found {} times, expected once:\n{}", found.len(), hunk.before)),
+        }
+    }
+
+    /// Replaces the code of a hunk.
+    fn apply(&mut self, hunk: &Hunk) -> Result<(), String> {
+        let (index, at) = self.locate(hunk)?;
+        let Source { path, text, .. } = &mut self.0[index];
+        let range = unsquashed_range(text, at, squash(&hunk.before).len());
+        text.replace_range(range, hunk.after.trim());
+        self.0[index] = Source::new(std::mem::take(path), std::mem::take(text));
+        Ok(())
+    }
+
+    fn write(&self) {
+        for Source { path, text, .. } in &self.0 {
+            if fs::read_to_string(path).is_ok_and(|old| old != *text) {
+                fs::write(path, text).expect("a file");
+            }
+        }
+    }
+}
+
+/// Code without its whitespace.
+fn squash(code: &str) -> String {
+    code.chars().filter(|character| !character.is_whitespace()).collect()
+}
+
+/// The range of a text that `length` bytes from `at` of the squashed text came from.
+fn unsquashed_range(text: &str, at: usize, length: usize) -> std::ops::Range<usize> {
+    let mut bytes = 0;
+    let mut begin = 0;
+    for (index, character) in text.char_indices().filter(|(_, character)| !character.is_whitespace()) {
+        if bytes == at {
+            begin = index;
+        }
+        bytes += character.len_utf8();
+        if bytes == at + length {
+            return begin..index + character.len_utf8();
+        }
+    }
+    begin..text.len()
+}
+
+#[test]
+fn hunk_replaces_code_whatever_its_whitespace() {
+    let hunk = Hunk { before: "  a(b,\n  c)\n".into(), after: "  a(c)\n".into() };
+    let source = |text: &str| Sources(vec![Source::new(PathBuf::new(), text.to_owned())]);
+    let mut once = source("ä\nfn f() {\n    a( b, c );\n}\n");
+    once.apply(&hunk).expect("it fits");
+    assert_eq!(once.0[0].text, "ä\nfn f() {\n    a(c);\n}\n");
+    assert!(source("a(b)").apply(&hunk).is_err_and(|problem| problem.starts_with("found 0 times")));
+    assert!(source("a(b, c); a(b, c)").apply(&hunk).is_err_and(|problem| problem.starts_with("found 2 times")));
+}
+
+#[test]
+fn every_patch_fits_the_code_and_its_test_exists() {
+    let patches = Patch::read_all();
+    assert!(patches.len() >= 17, "{} patches", patches.len());
+    let sources = Sources::read(crate_folder());
+    let mut problems = Vec::new();
+    for patch in patches {
+        let hunks = patch.hunks();
+        assert!(!hunks.is_empty(), "{} changes nothing", patch.name);
+        problems.extend(
+            hunks
+                .iter()
+                .filter_map(|hunk| sources.locate(hunk).err())
+                .map(|problem| format!("{}: {problem}", patch.name)),
+        );
         let (binary, test) = patch.test();
         let name = test.rsplit("::").next().expect("a name");
         let folder = crate_folder().join(if binary == "lib" { "src" } else { "tests" });
         // A promise of every ledger is generic over it.
-        let is_there = ["(", "<"].iter().any(|opening| holds(&folder, &format!("fn {name}{opening}")));
-        assert!(is_there, "{}: there is no test `{test}`", patch.name());
+        let exists = ["(", "<"].iter().any(|opening| holds(&folder, &format!("fn {name}{opening}")));
+        if !exists {
+            problems.push(format!("{}: there is no test `{test}`", patch.name));
+        }
     }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Whether a Rust file below a folder holds a text.
+/// Whether a Rust file below a folder contains a text.
 fn holds(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).any(|path| {
         if path.is_dir() {
@@ -118,15 +226,15 @@ fn holds(folder: &Path, text: &str) -> bool {
 
 #[test]
 #[ignore = "builds the crate once per mistake: cargo test --test stories mistakes -- --ignored"]
-fn every_mistake_is_caught_by_its_test() {
-    let mut patches = Patch::all();
-    // Those of one binary after each other, so that less is built anew.
+fn every_patch_is_caught_by_its_test() {
+    let mut patches = Patch::read_all();
+    // Patches of one binary follow each other, so that less is rebuilt.
     patches.sort_by_key(|patch| patch.test().0 == "lib");
-    let missed: Vec<String> = patches.iter().filter_map(Patch::missed).collect();
+    let missed: Vec<String> = patches.iter().filter_map(Patch::find_missed).collect();
     assert!(missed.is_empty(), "{} of {} were not caught:\n{}", missed.len(), patches.len(), missed.join("\n"));
 }
 
-/// Makes a folder what a build needs; what it has already is not touched, so that no more is built anew than what differs.
+/// Copies what a build needs. Files that are already equal are not touched, so that only the difference is rebuilt.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
@@ -138,8 +246,8 @@ fn copy(from: &Path, to: &Path) {
             }
             continue;
         }
-        let is_same = fs::read(&copied).is_ok_and(|there| there == fs::read(&path).expect("a file"));
-        if !is_same {
+        let is_equal = fs::read(&copied).is_ok_and(|there| there == fs::read(&path).expect("a file"));
+        if !is_equal {
             fs::copy(&path, &copied).expect("a copy");
         }
     }
